@@ -1,0 +1,92 @@
+"""Every error and warning code: known where it is used, used where it is known, and raised by a test."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from torchlens.base import errors
+from torchlens.base.codes import CODES
+from torchlens.settings.options import options
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "torchlens"
+FUNNEL = {"fail", "warn", "error"}
+
+
+def sources(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*.py")) if path != PACKAGE / "base" / "codes.py"]
+
+
+def strings(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def codes_used(path: Path) -> set[str]:
+    """First arguments of the calls that go through the funnel of `base.errors`, where they are literals."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "torchlens.base.errors"
+        for alias in node.names
+        if alias.name in FUNNEL
+    }
+    used = set()
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args):
+        by_name = isinstance(call.func, ast.Name) and call.func.id in imported
+        by_module = (
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr in FUNNEL
+            and isinstance(call.func.value, ast.Name)
+            and call.func.value.id == "errors"
+        )
+        if (by_name or by_module) and isinstance(call.args[0], ast.Constant):
+            used.add(call.args[0].value)
+    return used
+
+
+def test_the_search_finds_calls():
+    assert len(set().union(*map(codes_used, sources(PACKAGE)))) > 20
+
+
+@pytest.mark.parametrize("path", sources(PACKAGE), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_unknown_code_is_used(path):
+    assert not codes_used(path) - set(CODES)
+
+
+def test_every_option_names_a_known_code():
+    assert not {option.code for option in options().values()} - set(CODES)
+
+
+def test_every_code_is_used_in_the_package():
+    # The code of an option is made from its name where the option does not give one.
+    found = set().union(*map(strings, sources(PACKAGE))) | {option.code for option in options().values()}
+    assert not [code for code in CODES if code not in found]
+
+
+def test_every_code_has_a_raising_test():
+    tests = [path for path in sources(ROOT / "tests") if path.parent != Path(__file__).parent]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in tests)
+    assert not [code for code in CODES if code not in text]
+
+
+@pytest.mark.parametrize("row", CODES.values(), ids=lambda row: row.name)
+def test_rows_are_complete(row):
+    kind = getattr(errors, row.kind)
+    assert issubclass(kind, errors.TorchLensError | errors.TorchLensWarning)
+    assert row.name == row.name.lower()
+    assert "_" in row.name
+    for text in (row.summary, row.remedy):
+        assert text
+        assert not text.endswith("."), "the funnel ends the sentence"
+
+
+def test_the_text_has_one_shape():
+    error = errors.error("draw_depth_invalid", "depth=0 is too small", allowed=["1", "2"], got=0)
+    assert str(error) == "[draw_depth_invalid] depth=0 is too small. Allowed: 1, 2. Fix: pass depth=1 or more."
+    assert (error.code, error.fields) == ("draw_depth_invalid", {"got": 0})
+    assert isinstance(error, ValueError)

@@ -1,0 +1,125 @@
+"""The error family and the one funnel through which errors and warnings leave the package.
+
+Text shape: `[code] what. Allowed: ... Fix: ...`. Every instance has `code`, `remedy` and `fields`; each subclass is
+also the builtin that a caller would expect to catch.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NoReturn
+
+from torchlens.base.codes import CODES
+
+
+class TorchLensError(Exception):
+    """Base of all errors of the package.
+
+    code: permanent identifier; remedy: what usually helps; fields: the facts behind the text.
+    """
+
+    def __init__(self, code: str, what: str, *, fix: str = "", allowed: Iterable[str] = (), **fields: object) -> None:
+        self.code = code
+        self.remedy = fix or CODES[code].remedy
+        self.allowed = tuple(allowed)
+        self.fields = fields
+        super().__init__(_text(code, what, self.allowed, self.remedy))
+
+    def __str__(self) -> str:
+        # KeyError prints the repr of its argument, which would quote the whole sentence.
+        return str(self.args[0])
+
+
+class InvalidArgumentError(TorchLensError, ValueError):
+    """An option or argument has a value that is not allowed."""
+
+
+class UnknownNameError(TorchLensError, KeyError):
+    """A name that nothing bears."""
+
+
+class InputError(TorchLensError, ValueError):
+    """The model or its input cannot be used as given."""
+
+
+class CaptureError(TorchLensError, RuntimeError):
+    """The recording itself could not be made or is inconsistent."""
+
+
+class EvidenceError(InvalidArgumentError):
+    """A view asks for facts that the trace does not hold."""
+
+
+class UnavailableError(TorchLensError, RuntimeError):
+    """A value or feature that this object does not have."""
+
+
+class ConfigError(TorchLensError, ValueError):
+    """A configuration file, key or override is wrong."""
+
+
+class EngineError(TorchLensError, RuntimeError):
+    """A layout engine is missing or failed."""
+
+
+class TorchLensWarning(UserWarning):
+    """A disclosed degradation; the text starts with its code, so the standard filter can name it."""
+
+    def __init__(self, code: str, what: str, *, fix: str = "", **fields: object) -> None:
+        self.code = code
+        self.remedy = fix or CODES[code].remedy
+        self.fields = fields
+        super().__init__(_text(code, what, (), self.remedy))
+
+
+_CLASSES: dict[str, type[TorchLensError]] = {
+    cls.__name__: cls
+    for cls in (InvalidArgumentError, UnknownNameError, InputError, CaptureError, EvidenceError, UnavailableError, ConfigError, EngineError)
+}
+
+
+def error(code: str, what: str, *, fix: str = "", allowed: Iterable[str] = (), **fields: object) -> TorchLensError:
+    """Build the error of a code, in the class its row names."""
+    return _CLASSES[CODES[code].kind](code, what, fix=fix, allowed=allowed, **fields)
+
+
+def fail(code: str, what: str, *, fix: str = "", allowed: Iterable[str] = (), **fields: object) -> NoReturn:
+    """Raise the error of a code."""
+    raise error(code, what, fix=fix, allowed=allowed, **fields)
+
+
+def warn(code: str, what: str, *, fix: str = "", stacklevel: int = 3, **fields: object) -> TorchLensWarning:
+    """Emit the warning of a code and return it; a `heard` around the call lists it too, whatever the filters say."""
+    warning = TorchLensWarning(code, what, fix=fix, **fields)
+    for listener in _listeners.get():
+        listener.append(warning)
+    warnings.warn(warning, stacklevel=stacklevel)
+    return warning
+
+
+_listeners: ContextVar[tuple[list[TorchLensWarning], ...]] = ContextVar("torchlens_warnings", default=())
+
+
+@contextmanager
+def heard() -> Generator[list[TorchLensWarning]]:
+    """Collect the warnings that are emitted inside, in this thread or task, besides emitting them."""
+    collected: list[TorchLensWarning] = []
+    token = _listeners.set((*_listeners.get(), collected))
+    try:
+        yield collected
+    finally:
+        _listeners.reset(token)
+
+
+def nearest(name: str, names: Iterable[str], count: int = 3) -> list[str]:
+    """The names most like the given one, best first."""
+    return difflib.get_close_matches(str(name), list(names), n=count, cutoff=0.5)
+
+
+def _text(code: str, what: str, allowed: tuple[str, ...], remedy: str) -> str:
+    choices = f" Allowed: {', '.join(allowed)}." if allowed else ""
+    return f"[{code}] {what.rstrip('.')}.{choices} Fix: {remedy.rstrip('.')}."

@@ -1,0 +1,150 @@
+"""The only place where a number becomes text: bytes, counts, seconds, FLOPs, shapes, pass lists, argument values.
+
+Promises one spelling per quantity, so that a row, a key and a table never disagree. Knows nothing of records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+Unit = Literal["s", "B", "FLOPs"]
+
+# (factor, name) from the smallest unit to the largest, in the base unit of the quantity.
+_BYTES = ((1, "B"), (1024, "KB"), (1024**2, "MB"), (1024**3, "GB"), (1024**4, "TB"))
+_COUNTS = ((1, ""), (10**3, "K"), (10**6, "M"), (10**9, "B"), (10**12, "T"))
+_FLOPS = ((1, "FLOPs"), (10**3, "KFLOPs"), (10**6, "MFLOPs"), (10**9, "GFLOPs"), (10**12, "TFLOPs"))
+_SECONDS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
+_SCALES: dict[str, Sequence[tuple[float, str]]] = {"s": _SECONDS, "B": _BYTES, "FLOPs": _FLOPS}
+
+_ARGUMENT_LIMIT = 40
+ELLIPSIS = "…"
+
+
+def bytes_text(n: int) -> str:
+    """Size in bytes: whole below 1 KB, else one decimal in steps of 1024. bytes_text(4096) == "4.0 KB"."""
+    if abs(n) < 1024:
+        return f"{n} B"
+    # A value that rounds up to 1024.0 belongs to the next unit.
+    scaled, name = _scaled(n, _BYTES, lambda value: round(abs(value), 1) >= 1024)
+    return f"{scaled:.1f} {name}"
+
+
+def count_text(n: int) -> str:
+    """Count: exact below 1000, else three significant digits with K, M, B or T. count_text(1610) == "1.61K"."""
+    if abs(n) < 1000:
+        return str(n)
+    scaled, name = _scaled(n, _COUNTS, _reaches_thousand)
+    return f"{_digits(scaled)}{name}"
+
+
+def seconds_text(s: float) -> str:
+    """Duration: three significant digits in ns, us, ms or s. seconds_text(0.0182) == "18.2 ms"."""
+    if s == 0:
+        return "0 s"
+    scaled, name = _scaled(s, _SECONDS, _reaches_thousand)
+    return f"{_digits(scaled, keep_zeros=True)} {name}"
+
+
+def flops_text(n: int) -> str:
+    """Floating-point operations: exact below 1000, else three significant digits. flops_text(4190000) == "4.19 MFLOPs"."""
+    if abs(n) < 1000:
+        return f"{n} FLOPs"
+    scaled, name = _scaled(n, _FLOPS, _reaches_thousand)
+    return f"{_digits(scaled, keep_zeros=True)} {name}"
+
+
+def shape_text(shape: tuple[int, ...] | None) -> str:
+    """Shape as a Python tuple; `scalar` for 0 dimensions, `irregular` where a tensor has none (nested)."""
+    if shape is None:
+        return "irregular"
+    return str(tuple(shape)) if shape else "scalar"
+
+
+def value_text(v: object) -> str:
+    """Value of a 0-d tensor: ints exact, floats with three significant digits. value_text(-0.4921) == "-0.492"."""
+    if isinstance(v, complex):
+        return f"{v:.3g}"
+    return f"{v:.3g}" if isinstance(v, float) else str(v)
+
+
+def passes_text(passes: Iterable[int]) -> str:
+    """Pass numbers sorted, each once, neighbours joined: passes_text([5, 1, 2, 3]) == "1-3,5"."""
+    runs: list[list[int]] = []
+    for number in sorted(set(passes)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def range_text(lo: float, hi: float, unit: Unit) -> tuple[str, str]:
+    """Both ends of a key in the unit of the larger one, three significant digits, trailing zeros dropped.
+
+    lo and hi are in the base unit: seconds, bytes or FLOPs. range_text(98e-6, 1.46e-3, "s") == ("0.098 ms", "1.46 ms").
+    """
+    largest = max(abs(lo), abs(hi))
+    if largest == 0:
+        return f"0 {unit}", f"0 {unit}"
+    scale = _SCALES[unit]
+    full = _reaches_thousand if unit != "B" else lambda value: float(f"{abs(value):.0f}") >= 1024
+    scaled, name = _scaled(largest, scale, full)
+    factor = largest / scaled
+    return f"{_digits(lo / factor)} {name}", f"{_digits(hi / factor)} {name}"
+
+
+def argument_text(value: object) -> str:
+    """Argument value: repr of numbers, strings bare, tuples in Python form, a tensor as `tensor`; at most 40 characters.
+
+    A longer text is cut with an ellipsis, inside the closing bracket if it has one, so that brackets stay paired.
+    """
+    text = _argument(value)
+    if len(text) <= _ARGUMENT_LIMIT:
+        return text
+    closing = text[-1] if text[0] in "([" and text[-1] in ")]" else ""
+    return text[: _ARGUMENT_LIMIT - 1 - len(closing)].rstrip() + ELLIPSIS + closing
+
+
+def _argument(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, (bool, int, float, complex)):
+        return repr(value)
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(_argument(item) for item in value)
+        if isinstance(value, list):
+            return f"[{inner}]"
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    # A tensor spec is known here by its geometry alone, so that this module needs no record type.
+    return "tensor" if hasattr(value, "shape") and hasattr(value, "dtype") else str(value)
+
+
+def _scaled(value: float, scale: Sequence[tuple[float, str]], full: Callable[[float], bool]) -> tuple[float, str]:
+    """The value in its largest unit of at least 1, moved up once more if rounding fills that unit."""
+    position = 0
+    while position + 1 < len(scale) and abs(value) >= scale[position + 1][0]:
+        position += 1
+    scaled = value / scale[position][0]
+    if position + 1 < len(scale) and full(scaled):
+        position += 1
+        scaled = value / scale[position][0]
+    return scaled, scale[position][1]
+
+
+def _reaches_thousand(value: float) -> bool:
+    return float(f"{abs(value):.3g}") >= 1000
+
+
+def _digits(value: float, *, keep_zeros: bool = False) -> str:
+    """Three significant digits, never with an exponent above 1000."""
+    if not math.isfinite(value) or value == 0:
+        return f"{value:g}"
+    rounded = float(f"{value:.3g}")
+    if abs(rounded) >= 1000:
+        return f"{value:.0f}"
+    if not keep_zeros:
+        return f"{rounded:.3g}"
+    decimals = max(0, 2 - math.floor(math.log10(abs(rounded))))
+    return f"{rounded:.{decimals}f}"

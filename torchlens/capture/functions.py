@@ -1,0 +1,174 @@
+"""What the recorder does with each torch function: skip it, read its result as a Python value, open it, or record it.
+
+The answer is worked out once per function object and kept for the life of the process.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+SKIP, READ, OPEN, RECORD = range(4)
+
+_CHECKS = frozenset({"has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"})
+# Properties that return a tensor; every other property read is metadata.
+_TENSOR_PROPERTIES = frozenset({"T", "mT", "H", "mH", "real", "imag", "data"})
+_READS = frozenset(
+    {"__bool__", "__int__", "__float__", "__complex__", "__index__", "item", "tolist", "numpy", "__array__"}
+)
+# Queries asked so often that looking at their arguments would cost more than they do; and functions whose inside is
+# Python's own protocol work, which no reader of a figure wants to see.
+_SKIPPED = frozenset(
+    """
+    size dim ndimension numel nelement stride storage_offset element_size data_ptr is_contiguous is_floating_point
+    is_complex is_signed is_inference is_cuda is_nested is_sparse is_quantized is_tensor is_storage get_device
+    untyped_storage storage has_names requires_grad_ retain_grad register_hook register_post_accumulate_grad_hook
+    _is_view _is_zerotensor is_neg is_conj is_same_size is_set_to _version share_memory_ is_shared is_pinned
+    __repr__ __format__ __deepcopy__ __reduce_ex__ __setstate__ __hash__ __len__ __dir__ backward __dlpack__
+    __dlpack_device__ _set_grad_enabled set_grad_enabled is_grad_enabled result_type can_cast promote_types
+    broadcast_shapes dim_order names refine_names rename_ _has_compatible_shallow_copy_type
+    """.split()
+)
+_INPLACE_DUNDERS = frozenset(
+    f"__i{name}__" for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+)
+
+
+# Fused norms update their running statistics without moving the version counter: argument positions of the training
+# flag and of the statistics.
+SILENT_WRITES = {"batch_norm": (5, (3, 4)), "instance_norm": (5, (3, 4))}
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionInfo:
+    """One torch function as the recorder sees it.
+
+    name: bare public name; mutates: its name or schema says that it writes to an argument.
+    """
+
+    func: Callable[..., object]
+    name: str
+    action: int
+    mutates: bool
+
+
+_KNOWN: dict[object, FunctionInfo] = {}
+
+
+def info_of(func: Callable[..., object]) -> FunctionInfo:
+    """The entry of a function, made on first sight."""
+    info = _KNOWN.get(func)
+    if info is None:
+        info = _KNOWN[func] = _classify(func)
+    return info
+
+
+def _classify(func: Callable[..., object]) -> FunctionInfo:
+    name = str(getattr(func, "__name__", type(func).__name__))
+    if name in ("__get__", "__set__", "__delete__"):
+        return _classify_property(func, name)
+    mutates = _mutates(func, name)
+    if name in _SKIPPED:
+        return FunctionInfo(func, name, SKIP, False)
+    if name in _READS:
+        return FunctionInfo(func, name, READ, False)
+    opens = isinstance(func, types.FunctionType) and _is_torch(func) and mentions_check(func)
+    return FunctionInfo(func, name, OPEN if opens else RECORD, mutates)
+
+
+def _classify_property(func: Callable[..., object], name: str) -> FunctionInfo:
+    prop = str(getattr(getattr(func, "__self__", None), "__name__", ""))
+    if name == "__set__" and prop == "data":
+        return FunctionInfo(func, "set_data", RECORD, True)
+    if name == "__get__" and prop in _TENSOR_PROPERTIES:
+        return FunctionInfo(func, prop, RECORD, False)
+    return FunctionInfo(func, prop or name, SKIP, False)
+
+
+def _mutates(func: Callable[..., object], name: str) -> bool:
+    schema = getattr(func, "_schema", None)
+    if schema is not None and hasattr(schema, "is_mutable"):
+        return bool(schema.is_mutable)
+    in_place = name.endswith("_") and not name.endswith("__")
+    return in_place or name in _INPLACE_DUNDERS or name == "__setitem__"
+
+
+def _is_torch(func: types.FunctionType) -> bool:
+    module = func.__module__ or ""
+    # autograd's own entry points run the engine; their inside is no forward computation.
+    return module.split(".")[0] == "torch" and not module.startswith("torch.autograd")
+
+
+def mentions_check(func: types.FunctionType, depth: int = 2) -> bool:
+    """Whether the function, or a function in its closure, asks `has_torch_function*`: then its body can be opened."""
+    if not _CHECKS.isdisjoint(func.__code__.co_names):
+        return True
+    return depth > 0 and any(mentions_check(inner, depth - 1) for inner in closure_functions(func) if inner is not func)
+
+
+def closure_functions(func: types.FunctionType) -> list[types.FunctionType]:
+    """Python functions held by the closure of a function."""
+    found: list[types.FunctionType] = []
+    for cell in func.__closure__ or ():
+        try:
+            content = cell.cell_contents
+        except ValueError:
+            continue
+        if isinstance(content, types.FunctionType):
+            found.append(content)
+    return found
+
+
+class Bodies:
+    """Copies of torch's Python functions that do not ask for overrides, so that their inner calls reach the recorder.
+
+    A copy shares the code; only the three check functions among its globals are replaced. Copied globals go stale
+    when somebody patches torch, so one `Bodies` serves one trace.
+    """
+
+    def __init__(self) -> None:
+        self._globals: dict[int, dict[str, object]] = {}
+        self._copies: dict[types.FunctionType, types.FunctionType] = {}
+
+    def of(self, func: types.FunctionType) -> types.FunctionType:
+        """The copy of a function, made on first use."""
+        copy = self._copies.get(func)
+        if copy is None:
+            copy = self._copies[func] = self._copy(func)
+        return copy
+
+    def _copy(self, func: types.FunctionType) -> types.FunctionType:
+        cells = tuple(self._cell(func, cell) for cell in func.__closure__ or ())
+        copy = types.FunctionType(func.__code__, self._globals_of(func), func.__name__, func.__defaults__, cells or None)
+        copy.__kwdefaults__ = func.__kwdefaults__
+        return copy
+
+    def _cell(self, func: types.FunctionType, cell: types.CellType) -> types.CellType:
+        try:
+            content = cell.cell_contents
+        except ValueError:
+            return cell
+        # A decorator that closes over its own product would be copied for ever.
+        if not isinstance(content, types.FunctionType) or content is func or not mentions_check(content):
+            return cell
+        return types.CellType(self.of(content))
+
+    def _globals_of(self, func: types.FunctionType) -> dict[str, object]:
+        table = self._globals.get(id(func.__globals__))
+        if table is None:
+            table = dict(func.__globals__)
+            table.update(dict.fromkeys(_CHECKS & table.keys(), _no))
+            self._globals[id(func.__globals__)] = table
+        return table
+
+
+def _no(*_: object) -> bool:
+    return False
+
+
+def is_tensor(value: object) -> bool:
+    """Whether a value is a tensor, asked without dispatching."""
+    return isinstance(value, torch.Tensor)

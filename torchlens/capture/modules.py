@@ -1,0 +1,247 @@
+"""Modules, their calls, and the state they own, by object identity.
+
+Holds the model's parameters and buffers for the length of the trace, so that an id in `state` cannot come to mean
+another tensor.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from torchlens.records.modules import ModuleCall, ModuleRecord
+from torchlens.records.state import BufferRecord, ParamRecord
+
+
+class ModuleTable:
+    """Addresses and running calls of one model.
+
+    state: id of a parameter -> 1 + its index, of a buffer -> -1 - its index; current: index of the running call.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.current = 0
+        self.state: dict[int, int] = {}
+        self.buffer_addresses: list[str] = []
+        self._modules: list[nn.Module] = []
+        self._addresses: list[list[str]] = []
+        self._registered: list[bool] = []
+        self._index: dict[int, int] = {}
+        self._params: list[tuple[torch.Tensor, list[str]]] = []
+        self._buffers: list[tuple[torch.Tensor, list[str]]] = []
+        # one entry per module call
+        self._call_module: list[int] = []
+        self._call_number: list[int] = []
+        self._call_parent: list[int | None] = []
+        self._call_ops: list[list[int]] = []
+        self._call_span: list[list[int]] = []
+        self._call_before: list[int] = []
+        self._call_outputs: list[tuple[tuple[int, int], ...]] = []
+        self._call_done: list[bool] = []
+        self.call_sites: list[tuple[object, ...]] = []
+        self._times: list[int] = []
+        self._add(model, "", registered=True)
+
+    def _add(self, module: nn.Module, prefix: str, *, registered: bool) -> None:
+        """Register a module with all that is below it."""
+        for name, inner in module.named_modules(prefix=prefix, remove_duplicate=False):
+            known = self._index.get(id(inner))
+            if known is None:
+                self._index[id(inner)] = len(self._modules)
+                self._modules.append(inner)
+                self._addresses.append([name])
+                self._registered.append(registered)
+                self._times.append(0)
+            elif name not in self._addresses[known]:
+                self._addresses[known].append(name)
+        for address, param in module.named_parameters(prefix=prefix, remove_duplicate=False):
+            self._own_state(address, param, self._params, 1)
+        for address, buffer in module.named_buffers(prefix=prefix, remove_duplicate=False):
+            self._own_state(address, buffer, self._buffers, -1)
+
+    def _own_state(
+        self, address: str, tensor: torch.Tensor, table: list[tuple[torch.Tensor, list[str]]], sign: int
+    ) -> None:
+        known = self.state.get(id(tensor))
+        if known is None:
+            self.state[id(tensor)] = sign * (len(table) + 1)
+            table.append((tensor, [address]))
+            if sign < 0:
+                self.buffer_addresses.append(address)
+        elif known * sign > 0 and address not in table[abs(known) - 1][1]:
+            table[abs(known) - 1][1].append(address)
+
+    # -- calls
+    def enter(self, module: nn.Module, events: int, ops: int, site: tuple[object, ...]) -> int:
+        """Open a call of a module; one met for the first time outside the tree is given an address."""
+        index = self._index.get(id(module))
+        if index is None:
+            self._add(module, self._found_address(module), registered=False)
+            index = self._index[id(module)]
+        call = len(self._call_module)
+        self._times[index] += 1
+        self._call_module.append(index)
+        self._call_number.append(self._times[index])
+        self._call_parent.append(self.current if call else None)
+        self._call_ops.append([])
+        self._call_span.append([events, events])
+        self._call_before.append(ops)
+        self._call_outputs.append(())
+        self._call_done.append(False)
+        self.call_sites.append(site)
+        self.current = call
+        return call
+
+    def leave(self, call: int, events: int) -> None:
+        """Close a call, however it ended."""
+        self._call_span[call][1] = events
+        self.current = self._call_parent[call] or 0
+
+    def returned(self, call: int, outputs: tuple[tuple[int, int], ...]) -> None:
+        """Note what a call returned; without this it counts as left by an exception."""
+        self._call_outputs[call] = outputs
+        self._call_done[call] = True
+
+    def parent_call(self, call: int) -> int | None:
+        """The call around a call, None for the root's."""
+        return self._call_parent[call]
+
+    def is_done(self, call: int) -> bool:
+        """Whether the call has returned."""
+        return self._call_done[call]
+
+    def params_below_current(self) -> tuple[int, ...]:
+        """Parameters of the running module and everything below it."""
+        module = self._modules[self._call_module[self.current]]
+        return tuple(self.state[id(p)] - 1 for p in module.parameters() if self.state.get(id(p), 0) > 0)
+
+    def own(self, node: int) -> None:
+        """The running call made this op itself."""
+        self._call_ops[self.current].append(node)
+
+    def is_silent(self, call: int, ops: int) -> bool:
+        """Whether no op was recorded since the call began."""
+        return self._call_before[call] == ops
+
+    # -- addresses of what is not registered
+    def _found_address(self, module: nn.Module) -> str:
+        """Path of a module kept in a plain list or dict of the calling module, `blocks[1]`; else its class name."""
+        owner = self._modules[self._call_module[self.current]] if self._call_module else None
+        for name, value in (vars(owner).items() if owner is not None else ()):
+            key = _key_in(value, module)
+            if key is not None:
+                return self._below(owner, f"{name}{key}")
+        return self._unused(type(module).__name__)
+
+    def attribute_path(self, tensor: torch.Tensor) -> str:
+        """Address of a tensor kept as a plain attribute of the running module, "" if it is none."""
+        owner = self._modules[self._call_module[self.current]] if self._call_module else None
+        for name, value in (vars(owner).items() if owner is not None else ()):
+            key = _key_in(value, tensor)
+            if key is not None:
+                return self._below(owner, f"{name}{key}")
+        return ""
+
+    def _below(self, owner: nn.Module | None, name: str) -> str:
+        address = self._addresses[self._index[id(owner)]][0]
+        return f"{address}.{name}" if address else name
+
+    def _unused(self, name: str) -> str:
+        taken = {address for addresses in self._addresses for address in addresses}
+        number, candidate = 1, name
+        while candidate in taken:
+            number += 1
+            candidate = f"{name}~{number}"
+        return candidate
+
+    # -- records
+    def module_records(self) -> list[ModuleRecord]:
+        """All modules in `named_modules` order, then those met only by running."""
+        by_address = {a: i for i in range(len(self._modules) - 1, -1, -1) for a in self._addresses[i]}
+        parents = [self._parent_of(addresses[0], by_address) for addresses in self._addresses]
+        children: list[list[int]] = [[] for _ in self._modules]
+        calls: list[list[int]] = [[] for _ in self._modules]
+        for index, parent in enumerate(parents):
+            if parent is not None:
+                children[parent].append(index)
+        for call, index in enumerate(self._call_module):
+            calls[index].append(call)
+        params, buffers = self._owners(self._params, by_address), self._owners(self._buffers, by_address)
+        return [
+            ModuleRecord(
+                index, self._addresses[index][0], tuple(self._addresses[index][1:]), type(module).__name__,
+                parents[index], tuple(children[index]), module.training, tuple(calls[index]),
+                tuple(params.get(index, ())), tuple(buffers.get(index, ())), self._registered[index],
+            )
+            for index, module in enumerate(self._modules)
+        ]  # fmt: skip
+
+    @staticmethod
+    def _parent_of(address: str, by_address: dict[str, int]) -> int | None:
+        if not address:
+            return None
+        head = address.rpartition(".")[0]
+        return by_address.get(head, 0)
+
+    @staticmethod
+    def _owners(table: list[tuple[torch.Tensor, list[str]]], by_address: dict[str, int]) -> dict[int, list[int]]:
+        owners: dict[int, list[int]] = {}
+        for index, (_, addresses) in enumerate(table):
+            owners.setdefault(by_address.get(addresses[0].rpartition(".")[0], 0), []).append(index)
+        return owners
+
+    def call_records(self) -> list[ModuleCall]:
+        """All module calls in order of entry."""
+        return [
+            ModuleCall(
+                call, self._call_module[call], self._call_number[call], self._call_parent[call],
+                tuple(self._call_ops[call]), self._call_outputs[call], (span[0], span[1]), self._call_done[call],
+            )
+            for call, span in enumerate(self._call_span)
+        ]  # fmt: skip
+
+    def param_records(self) -> list[ParamRecord]:
+        """All parameters in `named_parameters` order; sizes as after the forward, so that lazy ones have theirs."""
+        return [
+            ParamRecord(
+                i, names[0], tuple(names[1:]), names[0].rpartition(".")[2], _shape(tensor), _dtype(tensor),
+                _nbytes(tensor), tensor.requires_grad,
+            )
+            for i, (tensor, names) in enumerate(self._params)
+        ]  # fmt: skip
+
+    def buffer_records(self) -> list[BufferRecord]:
+        """All buffers in `named_buffers` order."""
+        return [
+            BufferRecord(i, names[0], tuple(names[1:]), _shape(tensor), _dtype(tensor), _nbytes(tensor))
+            for i, (tensor, names) in enumerate(self._buffers)
+        ]
+
+
+def _key_in(value: object, target: object) -> str | None:
+    """Where a value holds an object: "" for itself, `[1]` or `['a']` for a member of a plain list or dict."""
+    if value is target:
+        return ""
+    if type(value) in (list, tuple):
+        return next((f"[{i}]" for i, part in enumerate(value) if part is target), None)  # type: ignore[arg-type]
+    if type(value) is dict:
+        return next((f"[{key!r}]" for key, part in value.items() if part is target), None)  # type: ignore[attr-defined]
+    return None
+
+
+def _shape(tensor: torch.Tensor) -> tuple[int, ...]:
+    try:
+        return tuple(int(size) for size in tensor.shape)
+    except (RuntimeError, ValueError):  # a lazy parameter that no call materialised
+        return ()
+
+
+def _nbytes(tensor: torch.Tensor) -> int:
+    try:
+        return tensor.numel() * tensor.element_size()
+    except (RuntimeError, ValueError):
+        return 0
+
+
+def _dtype(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")

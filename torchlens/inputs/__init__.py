@@ -1,0 +1,1 @@
+"""From what the caller hands over to the arguments of one forward call."""

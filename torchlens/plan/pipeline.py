@@ -1,0 +1,112 @@
+"""From a trace and a request to a plan: the ordered steps, each a function of its own module."""
+
+from __future__ import annotations
+
+from torchlens.plan.boxes import Frames, boxed_calls, framed_calls
+from torchlens.plan.edges import EdgeDrawer
+from torchlens.plan.graph import MODULE, Plan, PlanNode, Tensor, buffer_versions
+from torchlens.plan.rectangles import Works, find_works
+from torchlens.plan.roll import Groups, group_nodes, node_addresses
+from torchlens.plan.select import Selection, select
+from torchlens.records.trace_data import TraceData
+from torchlens.settings.compose import DrawRequest
+
+
+def make_plan(data: TraceData, request: DrawRequest) -> Plan:
+    """Decide what is on the page. Uses the options rolled, depth and show_buffers; the cost is linear in the trace."""
+    options = request.options
+    selection = select(data, options.show_buffers)
+    works = find_works(data, selection)
+    boxed = boxed_calls(data, works, options.depth)
+    groups = group_nodes(data, selection, works, boxed, options.rolled)
+    frames = Frames(data, framed_calls(data, works, selection, boxed, options.depth), options.rolled)
+    nodes = _make_nodes(data, selection, works, boxed, groups, frames)
+    edges = EdgeDrawer(data, selection, groups, nodes, boxed, options.rolled).draw()
+    left_out = tuple(i for i, used in enumerate(selection.used) if not used)
+    return Plan(options.rolled, tuple(nodes), tuple(edges), frames.finish(), left_out)
+
+
+def _make_nodes(
+    data: TraceData, selection: Selection, works: Works, boxed: list[int | None], groups: Groups, frames: Frames
+) -> list[PlanNode]:
+    addresses = node_addresses(data, works, groups, frames.rolled)
+    versions = buffer_versions(data)
+    state = _hidden_state(data, selection, versions)
+    nodes: list[PlanNode] = []
+    for group, members in enumerate(groups.members):
+        first = members[0]
+        kind, address = data.nodes.kind[first], addresses[group]
+        place, calls = data.nodes.call[first], [data.nodes.call[i] for i in members[1:]]
+        if groups.box[group]:
+            node = _module_node(data, works, boxed, members)
+            place, *calls = node.calls
+        elif kind == "op":
+            node = _op_node(data, works, members, frames.rolled, address, state)
+        else:
+            name = data.nodes.label[first]
+            if first in versions:
+                name = f"buffer:{data.nodes.path[first]}:{versions[first][1]}"
+            node = PlanNode(kind, name, tuple(members), None, address=address)
+        from_input = any(data.from_input[i] for i in members)
+        box = frames.place(place, from_input) if kind not in ("input", "output") else None
+        for other in calls:
+            frames.join(box, other)
+        nodes.append(node._replace(box=box, from_input=from_input))
+    return nodes
+
+
+def _op_node(
+    data: TraceData, works: Works, members: list[int], rolled: bool, address: str | None, state: dict[int, list[int]]
+) -> PlanNode:
+    first = members[0]
+    name = data.layers[data.nodes.layer[first]].label if rolled else data.nodes.label[first]
+    if address is None:
+        return PlanNode("op", name, tuple(members), None)
+    calls = tuple(call for i in members if (call := works.call_of(data, i)) is not None)
+    hidden = tuple(dict.fromkeys(b for call in calls for b in state.get(call, ())))
+    return PlanNode("op", name, tuple(members), None, calls, True, address, hidden_buffers=hidden)
+
+
+def _module_node(data: TraceData, works: Works, boxed: list[int | None], members: list[int]) -> PlanNode:
+    groups: dict[int, list[int]] = {}
+    for i in members:
+        call = boxed[data.nodes.call[i]]
+        if call is not None:
+            groups.setdefault(call, []).append(i)
+    calls = tuple(sorted(groups))
+    first = data.calls[calls[0]]
+    name = f"{MODULE}:{data.modules[first.module].address or 'self'}:{first.number}"
+    return PlanNode(
+        MODULE,
+        name,
+        tuple(members),
+        None,
+        calls,
+        groups=tuple(tuple(groups[call]) for call in calls),
+        outputs=tuple(_leaving(data, call, groups[call], works.op[call] is None) for call in calls),
+    )
+
+
+def _leaving(data: TraceData, call: int, members: list[int], whole: bool) -> tuple[Tensor, ...]:
+    """The tensors that a box hands on: what its module returned if all of it is in the box, else what is read outside."""
+    inside = set(members)
+    returned = [tensor for tensor in data.calls[call].outputs if tensor[0] in inside]
+    if returned and whole:
+        return tuple(dict.fromkeys(returned))
+    ops = [i for i in members if data.nodes.kind[i] == "op"]
+    read: dict[Tensor, None] = {}
+    for i in ops:
+        for child in data.children[i]:
+            if child not in inside:
+                read.update({(i, ref.output): None for ref in data.nodes.parents[child] if ref.node == i})
+    return tuple(read) or tuple((i, 0) for i in ops[-1:])
+
+
+def _hidden_state(data: TraceData, selection: Selection, versions: dict[int, Tensor]) -> dict[int, list[int]]:
+    """Call -> the buffers that it reads or writes and that are not drawn, ascending."""
+    table: dict[int, dict[int, None]] = {}
+    for i, refs in enumerate(data.nodes.parents):
+        for node in (i, *(ref.node for ref in refs)) if refs or i in versions else ():
+            if node in versions and selection.hidden[node]:
+                table.setdefault(data.nodes.call[i], {})[versions[node][0]] = None
+    return {call: sorted(records) for call, records in table.items()}

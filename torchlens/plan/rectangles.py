@@ -1,0 +1,52 @@
+"""The rectangle rule: which op is a module call's whole work.
+
+An op is, if the call is the innermost one around it and it is the only op that the module ran itself: the module ran
+as this one op, or the rest ran in its submodules and this op is what it returned. Bookkeeping on buffers is no work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchlens.plan.select import Selection
+from torchlens.records.trace_data import TraceData
+
+
+@dataclass(frozen=True, slots=True)
+class Works:
+    """op: per call, the op that is its whole work, or None; sole: per call, whether the module ran as that one op;
+    inside: per call, how many ops ran in it and below, bookkeeping left out."""
+
+    op: list[int | None]
+    sole: list[bool]
+    inside: list[int]
+
+    def call_of(self, data: TraceData, node: int) -> int | None:
+        """The call whose whole work a node is."""
+        call = data.nodes.call[node]
+        return call if self.op[call] == node else None
+
+
+def find_works(data: TraceData, selection: Selection) -> Works:
+    """Apply the rule to every call."""
+    count = len(data.calls)
+    own: list[list[int]] = [[] for _ in range(count)]
+    for i in data.op_indexes:
+        if selection.used[i] and not selection.bookkeeping[i]:
+            own[data.nodes.call[i]].append(i)
+    inside = [len(ops) for ops in own]
+    for call in range(count - 1, 0, -1):
+        parent = data.calls[call].parent
+        if parent is not None:
+            inside[parent] += inside[call]
+    op: list[int | None] = [None] * count
+    sole = [inside[c] == 1 and len(own[c]) == 1 for c in range(count)]
+    for c, record in enumerate(data.calls):
+        if len(own[c]) == 1 and (sole[c] or (record.parent is not None and _returns_only(data, c, own[c][0]))):
+            op[c] = own[c][0]
+    return Works(op, sole, inside)
+
+
+def _returns_only(data: TraceData, call: int, op: int) -> bool:
+    outputs = data.calls[call].outputs
+    return bool(outputs) and all(node == op for node, _ in outputs)

@@ -1,0 +1,1 @@
+"""Turns a finished scene into files: DOT text, layout engines, and the SVG, PNG and PDF writers."""

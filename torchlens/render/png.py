@@ -1,0 +1,45 @@
+"""PNG: the engine's own raster, with its resolution written into the file and a warning when it cannot be looked at."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+from torchlens.base.errors import fail, warn
+from torchlens.render.artifacts import Artifact, Page
+
+DEFAULT_DPI = 144
+SIDE_LIMIT_PX = 30_000
+AREA_LIMIT_PX = 300_000_000
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_HEADER_END = 33  # signature 8, IHDR: length 4, name 4, content 13, checksum 4
+
+
+def write(data: bytes, dpi: int) -> Artifact:
+    """The engine's PNG, marked with its dots per inch.
+
+    Raises: EngineError[render_engine_failed] if it is no PNG. Warns: figure_unreadable.
+    """
+    if not data.startswith(_SIGNATURE) or data[12:16] != b"IHDR":
+        fail("render_engine_failed", "the engine did not write a PNG")
+    width, height = struct.unpack(">II", data[16:24])
+    if max(width, height) > SIDE_LIMIT_PX or width * height > AREA_LIMIT_PX:
+        warn(
+            "figure_unreadable",
+            f"the PNG has {width} x {height} pixels at {dpi} dpi, more than most programs open",
+            width=width,
+            height=height,
+            dpi=dpi,
+        )
+    return Artifact(_with_resolution(data, dpi), "png", Page(width, height, "px", dpi / 72))
+
+
+def _with_resolution(data: bytes, dpi: int) -> bytes:
+    """Insert the pHYs chunk, so that programs place the figure at its real size. Source: PNG 11.3.4.3."""
+    if b"pHYs" in data[_HEADER_END:200]:
+        return data
+    per_metre = round(dpi / 0.0254)
+    content = b"pHYs" + struct.pack(">IIB", per_metre, per_metre, 1)
+    chunk = struct.pack(">I", 9) + content + struct.pack(">I", zlib.crc32(content))
+    return data[:_HEADER_END] + chunk + data[_HEADER_END:]

@@ -1,0 +1,55 @@
+"""The caption lines of a view: one registered function per name, and nothing where a line does not apply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from torchlens.base.registry import Registry
+from torchlens.plan.graph import Plan
+from torchlens.scene.channels import Channel
+from torchlens.settings.compose import DrawRequest
+
+CaptionLine = Callable[[Plan, Channel | None, DrawRequest], Sequence[str]]
+CAPTIONS: Registry[CaptionLine] = Registry("caption line")
+
+
+def caption_lines(plan: Plan, channel: Channel | None, request: DrawRequest) -> list[str]:
+    """The lines of the view, then the user's own."""
+    lines: list[str] = []
+    for name in request.view.caption if request.view else ():
+        lines += CAPTIONS.get(name)(plan, channel, request)
+    if request.options.caption:
+        lines += request.options.caption.splitlines()
+    return lines
+
+
+@CAPTIONS.add("coverage")
+def coverage(plan: Plan, channel: Channel | None, request: DrawRequest) -> Sequence[str]:
+    """How many of the network's ops carry a colour, and what a box without one means."""
+    if channel is None:
+        return ()
+    lines = [f"encoded {channel.encoding.encoded} of {channel.encoding.eligible} ops"]
+    return [*lines, "grey boxes: aggregate, not encoded"] if channel.neutral else lines
+
+
+@CAPTIONS.add("quantity")
+def quantity(plan: Plan, channel: Channel | None, request: DrawRequest) -> Sequence[str]:
+    """What the coloured number is."""
+    if channel is None:
+        return ()
+    return [channel.source.total if plan.rolled else channel.source.per_op]
+
+
+@CAPTIONS.add("rank_order")
+def rank_order(plan: Plan, channel: Channel | None, request: DrawRequest) -> Sequence[str]:
+    """That equal colour steps are no equal steps of the value."""
+    if channel is None or not channel.active or request.options.color_scale != "rank":
+        return ()
+    return ["colour shows rank order, not proportion"]
+
+
+@CAPTIONS.add("instrumented")
+def instrumented(plan: Plan, channel: Channel | None, request: DrawRequest) -> Sequence[str]:
+    """What measured times may be compared with."""
+    times = (channel is not None and channel.source.name == "time") or request.options.node_style == "profiling"
+    return ["times from an instrumented run: compare ops with each other, not with production latency"] if times else ()

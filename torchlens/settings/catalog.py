@@ -1,0 +1,151 @@
+"""Finds and reads the files of `conf/`: views, themes, models and the other groups, by name.
+
+Group names are singular; their folder may be singular or plural. Searched in order: the folders handed in, those of
+the environment variable TORCHLENS_CONF, the packaged ones; never the working directory. Knows no group's meaning.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from torchlens.base.errors import TorchLensError, error, fail, nearest
+from torchlens.settings.plain import is_mapping
+
+GROUPS = {
+    "model": "models",
+    "input": "inputs",
+    "view": "views",
+    "theme": "themes",
+    "collapse": "collapse",
+    "encoding": "encodings",
+    "figures": "figures",
+    "output": "output",
+}
+VARIABLE = "TORCHLENS_CONF"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of the catalog: its group and name, its keys as plain values, and where it was found."""
+
+    group: str
+    name: str
+    data: dict[str, Any]
+    path: Path
+
+
+def packaged() -> Path:
+    """The folder that came with this package, beside it when installed, one level up in a checkout.
+
+    Found by path: `importlib.resources` answers with another checkout's folder when an editable install points there.
+    """
+    package = Path(__file__).resolve().parents[1]
+    beside, above = package / "conf", package.parent / "conf"
+    if beside.is_dir():
+        return beside
+    config = above / "config.yaml"
+    if config.is_file() and config.read_text(encoding="utf-8").startswith("# torchlens"):
+        return above
+    raise error("config_invalid", f"the packaged configuration folder is missing: {beside}", fix="reinstall torchlens")
+
+
+def folders(extra: Sequence[str | Path] = ()) -> list[Path]:
+    """The search path, first match wins. Raises ConfigError[config_invalid] for a folder that does not exist."""
+    listed = [part for part in os.environ.get(VARIABLE, "").split(os.pathsep) if part]
+    found: list[Path] = []
+    for folder, source in (*((f, "--config-dir") for f in extra), *((f, VARIABLE) for f in listed)):
+        path = Path(folder).expanduser().resolve()
+        if not path.is_dir():
+            fail(
+                "config_invalid", f"{source} names a folder that does not exist: {path}", fix="give an existing folder"
+            )
+        found.append(path)
+    return [*dict.fromkeys(found), packaged()]
+
+
+def group_folders(folder: Path, group: str) -> list[Path]:
+    """The existing spellings of a group's folder, singular first."""
+    return [path for name in dict.fromkeys((group, GROUPS[group])) if (path := folder / name).is_dir()]
+
+
+def names(group: str, extra: Sequence[str | Path] = ()) -> list[str]:
+    """The names of a group, in alphabetical order."""
+    return sorted({path.stem for path in _files(group, extra)})
+
+
+def find(group: str, name: str, extra: Sequence[str | Path] = ()) -> list[Path]:
+    """Every file of this name along the search path; the first one counts, the others can be extended by it."""
+    return [path for path in _files(group, extra) if path.stem == name]
+
+
+def load(group: str, name: str, extra: Sequence[str | Path] = (), *, skip: int = 0) -> Entry:
+    """Read one file of a group. skip: how many earlier matches to pass over.
+
+    Raises: UnknownNameError[config_name_unknown] naming the nearest and all names; ConfigError[config_invalid].
+    """
+    paths = find(group, name, extra)[skip:]
+    if not paths:
+        raise unknown(group, name, extra)
+    return read(group, name, paths[0])
+
+
+def unknown(
+    group: str, name: object, extra: Sequence[str | Path] = (), *, code: str = "config_name_unknown"
+) -> TorchLensError:
+    """The error for a name that the group does not have."""
+    known = names(group, extra)
+    close = nearest(str(name), known, 1)
+    fix = f"perhaps you meant {close[0]!r}" if close else ""
+    return error(code, f"no {group} is named {name!r}", allowed=known, fix=fix, got=name)
+
+
+def read(group: str, name: str, path: Path) -> Entry:
+    """Read one file as plain values; the caller gets a copy of its own."""
+    return Entry(group, name, _read(str(path), path.stat().st_mtime_ns), path)
+
+
+def question(path: Path) -> str:
+    """What a file is for in one line: its `question:`, else its first comment. Reads no YAML, so that help is quick."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("question:"):
+            return line.partition(":")[2].strip().strip("\"'")
+        if line.startswith("#") and not line.startswith("# @"):
+            return line.lstrip("# ").strip()
+    return ""
+
+
+def _files(group: str, extra: Sequence[str | Path]) -> Iterator[Path]:
+    for folder in folders(extra):
+        for place in group_folders(folder, group):
+            yield from sorted(place.glob("*.yaml"))
+
+
+def _read(path: str, stamp: int) -> dict[str, Any]:
+    from omegaconf import OmegaConf
+
+    container: object = OmegaConf.to_container(_parse(path, stamp), resolve=True)
+    if not is_mapping(container):
+        fail("config_invalid", f"{path}: the file is not a mapping of keys to values", fix="write key: value lines")
+    return {str(key): value for key, value in container.items()}
+
+
+@lru_cache(maxsize=256)
+def _parse(path: str, stamp: int) -> Any:
+    """The parsed file, kept for as long as the file is unchanged (stamp: its modification time in nanoseconds)."""
+    import yaml
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        return OmegaConf.load(path)
+    except yaml.MarkedYAMLError as exc:
+        mark = exc.problem_mark
+        place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else path
+        raise error("config_invalid", f"{place}: not valid YAML: {exc.problem}", fix="correct that line") from exc
+    except (yaml.YAMLError, OmegaConfBaseException, UnicodeDecodeError, OSError) as exc:
+        raise error("config_invalid", f"{path}: cannot be read: {exc}", fix="correct the file") from exc

@@ -1,0 +1,120 @@
+"""The verbs of the package: record a model, or record and draw it in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from torchlens.base.errors import fail
+from torchlens.capture.policy import pinned
+from torchlens.capture.session import record
+from torchlens.drawings import Drawing, free_path, prepare
+from torchlens.inputs.synthesize import synthesize
+from torchlens.records.provenance import InputProvenance
+from torchlens.trace_view import Trace
+
+_SAVES = ("all", "none")
+
+
+def trace(
+    model: nn.Module,
+    x: object = None,
+    *,
+    input_kwargs: Mapping[str, object] | None = None,
+    input_shape: object = None,
+    save: str = "all",
+) -> Trace:
+    """Run a model once and record every op, module call, parameter and buffer.
+
+    x: a tuple is the positional arguments, anything else the one argument. input_kwargs: keyword arguments.
+    input_shape: instead of a real input, `(1, 3, 224, 224)`, a list of shapes, or a mapping keyword -> shape; values
+    are random and the trace says so. save: "all" keeps every output by reference, "none" records metadata only.
+    The model runs in its own train/eval and grad mode, exactly as in a plain call. If forward raises, the exception
+    carries what was recorded so far as `partial_trace`.
+    """
+    _require_module(model)
+    if save not in _SAVES:
+        fail("trace_save_invalid", f"save={save!r} is not a way to keep values", allowed=_SAVES, got=save)
+    args, kwargs, provenance = _arguments(model, x, input_kwargs, input_shape)
+    recording, error = record(model, args, kwargs, keep_values=save == "all", provenance=provenance)
+    result = Trace(recording)
+    if error is not None:
+        try:
+            error.partial_trace = result  # type: ignore[attr-defined]
+        except AttributeError:  # an exception class with slots; the trace is lost, the error is not
+            pass
+        raise error
+    return result
+
+
+def draw(
+    model: nn.Module,
+    x: object = None,
+    input_shape: object = None,
+    *,
+    input_kwargs: Mapping[str, object] | None = None,
+    path: str | Path | None = None,
+    **options: Any,
+) -> Drawing:
+    """Record a model in eval mode without gradients, draw it, and put everything back.
+
+    Takes the options of `Trace.draw`. `drawing.receipt` says what was restored and verified. Without a path a notebook
+    shows the drawing; a script writes `<ModelClass>-graph.pdf` (never over an existing file) and prints its name.
+    """
+    _require_module(model)
+    if path is None and not options.get("file_format") and not _in_notebook():
+        path = free_path(f"{type(model).__name__}-graph", "pdf")
+        announce = True
+    else:
+        announce = False
+    prepare(path, options)
+    args, kwargs, provenance = _arguments(model, x, input_kwargs, input_shape)
+    with pinned(model) as receipt:
+        recording, error = record(model, args, kwargs, keep_values=False, provenance=provenance)
+    if error is not None:
+        raise error
+    drawing = Trace(recording).draw(path, **options)
+    drawing.receipt = receipt
+    if announce:
+        print(drawing.path)
+    return drawing
+
+
+def _require_module(model: object) -> None:
+    if not isinstance(model, nn.Module):
+        fail("trace_model_invalid", f"the model is a {type(model).__name__}, not a torch.nn.Module", got=type(model).__name__)
+
+
+def _arguments(
+    model: nn.Module, x: object, input_kwargs: Mapping[str, object] | None, input_shape: object
+) -> tuple[tuple[object, ...], dict[str, object], InputProvenance]:
+    given = x is not None or input_kwargs is not None
+    if input_shape is not None:
+        if given:
+            fail("input_rung_conflict", "both a real input and input_shape= were given")
+        args, kwargs, provenance = synthesize(model, input_shape)
+        return args, dict(kwargs), provenance
+    if not given:
+        fail(
+            "trace_input_missing",
+            f"{type(model).__name__} was given no input",
+            fix="pass the input, or input_shape=(1, 3, 224, 224)",
+        )
+    if x is None:
+        args = ()
+    else:
+        args = x if isinstance(x, tuple) else (x,)
+    return args, dict(input_kwargs or {}), InputProvenance("user")
+
+
+def _in_notebook() -> bool:
+    try:
+        from IPython import get_ipython  # type: ignore[import-not-found]
+    except ImportError:
+        return False
+    return get_ipython() is not None
+
+
