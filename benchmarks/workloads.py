@@ -85,10 +85,10 @@ def _vit_b_16() -> Workload:
 
 
 def _gpt2_tiny() -> Workload:
-    from transformers import GPT2Config, GPT2Model
+    from transformers import GPT2Config, GPT2LMHeadModel
 
-    config = GPT2Config(n_layer=12, n_embd=16, n_head=2, use_cache=False)
-    return GPT2Model(config), torch.arange(8).reshape(1, 8)
+    config = GPT2Config(n_layer=12, n_embd=16, n_head=2, vocab_size=100, n_positions=64, use_cache=False)
+    return GPT2LMHeadModel(config), torch.arange(8).reshape(1, 8)
 
 
 WORKLOADS: dict[str, Callable[[], Workload]] = {

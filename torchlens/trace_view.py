@@ -416,7 +416,8 @@ class Trace:
         from torchlens.drawings import write_atomically
 
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
-        return write_atomically(Path(path), text.encode() + b"\n")
+        write_atomically(Path(path), text.encode() + b"\n")
+        return Path(path)
 
     def to_networkx(self) -> networkx.MultiDiGraph:
         """A `networkx.MultiDiGraph` with the same attributes; one edge per tensor read."""

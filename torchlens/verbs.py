@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
 from torchlens.base.errors import fail
 from torchlens.capture.policy import pinned
 from torchlens.capture.session import record
-from torchlens.drawings import Drawing, free_path, prepare
 from torchlens.inputs.synthesize import synthesize
 from torchlens.records.provenance import InputProvenance
 from torchlens.trace_view import Trace
+
+if TYPE_CHECKING:
+    from torchlens.drawings import Drawing
 
 _SAVES = ("all", "none")
 
@@ -64,12 +66,12 @@ def draw(
     Takes the options of `Trace.draw`. `drawing.receipt` says what was restored and verified. Without a path a notebook
     shows the drawing; a script writes `<ModelClass>-graph.pdf` (never over an existing file) and prints its name.
     """
+    from torchlens.drawings import free_path, in_notebook, prepare  # recording alone needs no drawing code
+
     _require_module(model)
-    if path is None and not options.get("file_format") and not _in_notebook():
+    unnamed = path is None and not options.get("file_format") and not in_notebook()
+    if unnamed:
         path = free_path(f"{type(model).__name__}-graph", "pdf")
-        announce = True
-    else:
-        announce = False
     prepare(path, options)
     args, kwargs, provenance = _arguments(model, x, input_kwargs, input_shape)
     with pinned(model) as receipt:
@@ -78,7 +80,7 @@ def draw(
         raise error
     drawing = Trace(recording).draw(path, **options)
     drawing.receipt = receipt
-    if announce:
+    if unnamed:
         print(drawing.path)
     return drawing
 
@@ -108,13 +110,3 @@ def _arguments(
     else:
         args = x if isinstance(x, tuple) else (x,)
     return args, dict(input_kwargs or {}), InputProvenance("user")
-
-
-def _in_notebook() -> bool:
-    try:
-        from IPython import get_ipython  # type: ignore[import-not-found]
-    except ImportError:
-        return False
-    return get_ipython() is not None
-
-

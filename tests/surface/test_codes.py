@@ -9,7 +9,7 @@ import pytest
 
 from torchlens.base import errors
 from torchlens.base.codes import CODES
-from torchlens.settings.options import options
+from torchlens.settings.options import options, validate_option
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "torchlens"
@@ -68,10 +68,19 @@ def test_every_code_is_used_in_the_package():
     assert not [code for code in CODES if code not in found]
 
 
+@pytest.mark.parametrize("option", options().values(), ids=lambda option: option.name)
+def test_every_option_refuses_what_is_no_value_of_it(option):
+    with pytest.raises(errors.TorchLensError) as caught:
+        validate_option(option.name, object())
+    assert caught.value.code == option.code
+    assert option.name in str(caught.value)
+
+
 def test_every_code_has_a_raising_test():
     tests = [path for path in sources(ROOT / "tests") if path.parent != Path(__file__).parent]
     text = "\n".join(path.read_text(encoding="utf-8") for path in tests)
-    assert not [code for code in CODES if code not in text]
+    raised_above = {option.code for option in options().values()}
+    assert not [code for code in CODES if code not in text and code not in raised_above]
 
 
 @pytest.mark.parametrize("row", CODES.values(), ids=lambda row: row.name)

@@ -51,6 +51,8 @@ _ROWS = (
     Code("view_headline_evidence_missing", "EvidenceError", "the trace lacks what the view is about", "record the trace with that evidence"),
     Code("view_source_zero_coverage", "EvidenceError", "no op carries a value for the view's source", "leave view= unset"),
     Code("config_invalid", "ConfigError", "a configuration file or override is wrong", "fix the named key"),
+    Code("config_target_untrusted", "ConfigError", "a factory calls a name that is not trusted", "add trust=[package.*] to the command"),
+    Code("figure_path_conflict", "ConfigError", "two figures write the same file", "give one of them another path"),
     Code("config_name_unknown", "UnknownNameError", "a configuration names something that does not exist", "use one of the listed names"),
     # -- output
     Code("file_format_invalid", "InvalidArgumentError", "the file format is not one the engine writes", "use one of the listed formats"),
@@ -74,6 +76,8 @@ _ROWS = (
     Code("trace_save_invalid", "InvalidArgumentError", "save= is not all, none, labels or a predicate", 'pass save="all" or save="none"'),
     Code("input_rung_conflict", "InputError", "both a real input and input_shape= were given", "give exactly one of them"),
     Code("input_shape_invalid", "InputError", "input_shape= is not a shape of positive whole numbers", "pass a tuple such as (1, 3, 224, 224)"),
+    Code("input_shape_unknown_binding", "InputError", "input_shape= names a keyword that forward does not take", "use the names of forward's parameters"),
+    Code("input_dtype_ambiguous", "InputError", "the model does not tell whether its input holds floats or ids", "pass the real input"),
     Code("trace_nested", "CaptureError", "a trace of this thread is already running", "finish the outer trace first"),
     Code("trace_inconsistent", "CaptureError", "the recorded trace breaks a structural rule", "report the model"),
     # -- registries

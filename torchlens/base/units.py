@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from typing import Literal, cast
 
 Unit = Literal["s", "B", "FLOPs"]
 
@@ -48,7 +48,7 @@ def seconds_text(s: float) -> str:
 
 
 def flops_text(n: int) -> str:
-    """Floating-point operations: exact below 1000, else three significant digits. flops_text(4190000) == "4.19 MFLOPs"."""
+    """FLOPs: exact below 1000, else three significant digits. flops_text(4190000) == "4.19 MFLOPs"."""
     if abs(n) < 1000:
         return f"{n} FLOPs"
     scaled, name = _scaled(n, _FLOPS, _reaches_thousand)
@@ -88,17 +88,16 @@ def range_text(lo: float, hi: float, unit: Unit) -> tuple[str, str]:
     largest = max(abs(lo), abs(hi))
     if largest == 0:
         return f"0 {unit}", f"0 {unit}"
-    scale = _SCALES[unit]
-    full = _reaches_thousand if unit != "B" else lambda value: float(f"{abs(value):.0f}") >= 1024
-    scaled, name = _scaled(largest, scale, full)
+    scaled, name = _scaled(largest, _SCALES[unit], _reaches_kilobyte if unit == "B" else _reaches_thousand)
     factor = largest / scaled
     return f"{_digits(lo / factor)} {name}", f"{_digits(hi / factor)} {name}"
 
 
 def argument_text(value: object) -> str:
-    """Argument value: repr of numbers, strings bare, tuples in Python form, a tensor as `tensor`; at most 40 characters.
+    """Argument value: repr of numbers, strings bare, tuples in Python form, a tensor as `tensor`.
 
-    A longer text is cut with an ellipsis, inside the closing bracket if it has one, so that brackets stay paired.
+    At most 40 characters: a longer text is cut with an ellipsis, inside the closing bracket if it has one, so that
+    brackets stay paired.
     """
     text = _argument(value)
     if len(text) <= _ARGUMENT_LIMIT:
@@ -113,10 +112,11 @@ def _argument(value: object) -> str:
     if value is None or isinstance(value, (bool, int, float, complex)):
         return repr(value)
     if isinstance(value, (tuple, list)):
-        inner = ", ".join(_argument(item) for item in value)
+        items = cast("Sequence[object]", value)
+        inner = ", ".join(_argument(item) for item in items)
         if isinstance(value, list):
             return f"[{inner}]"
-        return f"({inner},)" if len(value) == 1 else f"({inner})"
+        return f"({inner},)" if len(items) == 1 else f"({inner})"
     # A tensor spec is known here by its geometry alone, so that this module needs no record type.
     return "tensor" if hasattr(value, "shape") and hasattr(value, "dtype") else str(value)
 
@@ -131,6 +131,10 @@ def _scaled(value: float, scale: Sequence[tuple[float, str]], full: Callable[[fl
         position += 1
         scaled = value / scale[position][0]
     return scaled, scale[position][1]
+
+
+def _reaches_kilobyte(value: float) -> bool:
+    return round(abs(value)) >= 1024
 
 
 def _reaches_thousand(value: float) -> bool:

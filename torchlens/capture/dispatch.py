@@ -19,6 +19,7 @@ from torchlens.capture.functions import OPEN, READ, SILENT_WRITES, SKIP, Bodies,
 from torchlens.capture.modules import ModuleTable
 from torchlens.capture.tensors import LATE, NODE, OUTPUT, SPEC, STATE, VERSION, TensorTable, map_tensors, version_of
 from torchlens.capture.values import Payloads
+from torchlens.inputs.leaves import leaves
 from torchlens.records.tensors import TensorSpec
 
 _POSITIONS = tuple((i,) for i in range(64))
@@ -124,10 +125,7 @@ class Recorder(TorchFunctionMode):
         entry = self.tensors.known.get(id(tensor))
         if entry is None or entry[0]() is not tensor:  # type: ignore[operator]
             entry = self._adopt(tensor)
-        try:
-            version = tensor._version
-        except RuntimeError:  # inference tensors have none
-            version = -1
+        version = version_of(tensor)
         if version != entry[VERSION]:
             entry = self.tensors.refresh(tensor, entry)
         if entry[STATE]:
@@ -143,12 +141,9 @@ class Recorder(TorchFunctionMode):
         self, info: FunctionInfo, call: _Call, out: object, nanoseconds: int | None, site: tuple[object, ...]
     ) -> None:
         node, tensors = len(self.events), self.tensors
-        try:
-            written = [t for t, version in call.tensors if t._version != version]
-        except RuntimeError:  # inference tensors have no versions: only the name of the call tells
-            written = [t for t, version in call.tensors if version_of(t) != version]
-            if not written and info.mutates:
-                written = [t for t, _ in call.tensors[:1]]
+        written = [t for t, version in call.tensors if version_of(t) != version]
+        if info.mutates and not written:  # inference tensors have no versions: only the name of the call tells
+            written = [t for t, version in call.tensors[:1] if version == -1]
         inplace = bool(written)
         if call.silent:
             written += call.silent
@@ -340,8 +335,6 @@ def flat_tensors(value: object, *, deep: bool = False) -> list[torch.Tensor]:
     if value is None or isinstance(value, (int, float, str)):
         return []
     if deep:
-        from torchlens.inputs.leaves import leaves
-
         return [tensor for _, tensor in leaves(value)]
     found: list[torch.Tensor] = []
     map_tensors(value, found.append)

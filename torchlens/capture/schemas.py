@@ -10,10 +10,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, NamedTuple
 
 import torch
+from torch._jit_internal import boolean_dispatched
 
+from torchlens.base.units import ELLIPSIS
 from torchlens.ops.families import base_name
 from torchlens.records.tensors import TensorSpec
 
@@ -24,22 +27,24 @@ _Kwargs = Mapping[str, object]
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 # Keywords of torch's Python layer that its schemas do not have.
 _UNDECLARED = frozenset({"requires_grad", "names", "_stacklevel"})
-# One argument, two names, between a function and its method or its Python wrapper.
+# One argument, two names, between a function and its method, its builtin or its packed form.
+_DROPOUT = {"train": "training"}
+_RECURRENT = {"data": "input"}
 _RENAMED: dict[str, dict[str, str]] = {
     "embedding": {"indices": "input"},
     "split": {"tensor": "input", "split_size_or_sections": "split_size", "split_sizes": "split_size"},
     "split_with_sizes": {"split_sizes": "split_size"},
     "tensordot": {"a": "input", "b": "other"},
     "swapaxes": {"axis0": "dim0", "axis1": "dim1"},
-    "tensor_split": {"tensor_indices_or_sections": "indices_or_sections"},
-    **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), {"data": "input"}),
-    **dict.fromkeys(
-        ("dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"),
-        {"train": "training"},
-    ),
+    "dropout": _DROPOUT,
+    "alpha_dropout": _DROPOUT,
+    "feature_dropout": _DROPOUT,
+    "feature_alpha_dropout": _DROPOUT,
+    "lstm": _RECURRENT,
+    "gru": _RECURRENT,
+    "rnn_tanh": _RECURRENT,
+    "rnn_relu": _RECURRENT,
 }
-# Losses take their reduction as a word, their builtins as a number.
-_REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 _ATOMS = frozenset({int, float, bool, str, complex, type(None), TensorSpec, type(Ellipsis)})
 _LIST_LIMIT = 256
 
@@ -56,7 +61,7 @@ def bind(func: Callable[..., object], name: str, args: _Args, kwargs: _Kwargs) -
         found = binder.bind(args, kwargs)
     except (TypeError, ValueError, IndexError, AttributeError):
         found = _positional(args, kwargs)
-    return {key: _plain(value) for key, value in found.items()}
+    return {key: value if type(value) in _ATOMS else _plain(value, binder.lists) for key, value in found.items()}
 
 
 def defaults(func: Callable[..., object], name: str) -> Mapping[str, object]:
@@ -65,10 +70,11 @@ def defaults(func: Callable[..., object], name: str) -> Mapping[str, object]:
 
 
 class _Binder(NamedTuple):
-    """How the arguments of one function get their names."""
+    """How the arguments of one function get their names, and how their values become plain."""
 
     bind: Callable[[_Args, _Kwargs], dict[str, object]]
     defaults: Mapping[str, object]
+    lists: type = tuple
 
 
 @lru_cache(maxsize=4096)
@@ -84,7 +90,8 @@ def _make_binder(func: Callable[..., object], name: str) -> _Binder:
     base = base_name(name)
     special = _SPECIAL.get(base)
     if special is not None:
-        return _Binder(special, {})
+        # In an index a list and a tuple do not mean the same.
+        return _Binder(special, {}, list if special is _bind_index else tuple)
     renamed = _RENAMED.get(base, {})
     schemas = _own_schemas(func)
     if not schemas:
@@ -101,12 +108,13 @@ def _make_binder(func: Callable[..., object], name: str) -> _Binder:
 
 
 def _signature_of(func: Callable[..., object]) -> inspect.Signature | None:
-    """The signature of a Python function; None for builtins, whose text signatures do not name their arguments."""
+    """The signature of a Python function; None for builtins, and for wrappers around one (`Tensor.__pow__`)."""
     if not inspect.isfunction(func):
         return None
     # `max_pool2d` and its like choose between two bodies; the wrapper itself takes anything.
-    bodies = torch._jit_internal.boolean_dispatched.get(func)
-    return inspect.signature(bodies["if_false"] if bodies else func)
+    bodies = boolean_dispatched.get(func)
+    inner = inspect.unwrap(bodies["if_false"] if bodies else func)
+    return inspect.signature(inner) if inspect.isfunction(inner) else None
 
 
 def _signature_binder(signature: inspect.Signature, renamed: Mapping[str, str]) -> _Binder:
@@ -270,11 +278,11 @@ def _fits(parameter: _Parameter, value: object) -> bool:
 
 
 def _is_int(value: object) -> bool:
-    return type(value) is int or (not isinstance(value, (bool, float, str, TensorSpec)) and hasattr(value, "__index__"))
+    return type(value) is int or (not isinstance(value, bool) and hasattr(value, "__index__"))
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, complex)) or (hasattr(value, "__float__") and not isinstance(value, TensorSpec))
+    return isinstance(value, (int, float, complex)) or hasattr(value, "__float__")
 
 
 _KINDS: dict[str, Callable[[object], bool]] = {
@@ -320,10 +328,13 @@ def _bind_einsum(args: _Args, kwargs: _Kwargs) -> dict[str, object]:
     return {"equation": equation, "operands": tuple(args[: 2 * len(terms) : 2])}
 
 
+_LETTERS = ascii_uppercase + ascii_lowercase
+
+
 def _letters(sublist: object) -> str:
-    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    """The equation's spelling of one sublist: number n is the n-th letter, as torch itself translates it."""
     items: Iterable[object] = sublist if isinstance(sublist, (list, tuple)) else ()
-    return "".join("..." if item is Ellipsis else alphabet[item] for item in items if isinstance(item, (int, type(...))))
+    return "".join(_LETTERS[i] if isinstance(i, int) else "..." for i in items)
 
 
 def _bind_cast(args: _Args, kwargs: _Kwargs) -> dict[str, object]:
@@ -359,13 +370,15 @@ _SPECIAL: dict[str, Callable[[_Args, _Kwargs], dict[str, object]]] = {
 # -- values
 
 
-def _plain(value: object) -> object:
-    """A value that needs no torch to be read: numbers, texts, tuples, slices, tensor specs."""
+def _plain(value: object, lists: type = tuple) -> object:
+    """A value that needs no torch to be read: numbers, texts, tuples, slices, tensor specs. lists: what they become."""
     if type(value) in _ATOMS:
         return value
     if isinstance(value, (tuple, list)):
-        items = tuple(_plain(item) for item in value[:_LIST_LIMIT])
-        return items if len(value) <= _LIST_LIMIT else (*items, "…")
+        items = [item if type(item) in _ATOMS else _plain(item, lists) for item in value[:_LIST_LIMIT]]
+        if len(value) > _LIST_LIMIT:
+            items.append(ELLIPSIS)
+        return lists(items) if isinstance(value, list) else tuple(items)
     if isinstance(value, slice):
         return slice(_plain(value.start), _plain(value.stop), _plain(value.step))
     if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):

@@ -13,6 +13,7 @@ import torch
 from torchlens.capture.events import Known
 from torchlens.records.tensors import TensorSpec
 
+PLAIN_TYPES = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
 NODE, OUTPUT, VERSION, SPEC, STATE, LATE = 1, 2, 3, 4, 5, 6
 
 
@@ -41,6 +42,12 @@ class TensorTable:
 
     def spec_of(self, tensor: torch.Tensor) -> TensorSpec:
         """Geometry of a tensor; equal tensors share one object."""
+        if type(tensor) not in PLAIN_TYPES:
+            with torch._C.DisableTorchFunctionSubclass():
+                return self._spec_of(tensor)
+        return self._spec_of(tensor)
+
+    def _spec_of(self, tensor: torch.Tensor) -> TensorSpec:
         try:
             key = (tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad)
             spec = self._specs.get(key)
@@ -74,9 +81,15 @@ class TensorTable:
 
 
 def version_of(tensor: torch.Tensor) -> int:
-    """The tensor's version counter; -1 for an inference tensor, which has none."""
+    """The tensor's version counter; -1 for an inference tensor, which has none.
+
+    A subclass must not see the question: its own `__torch_function__` is part of the user's program.
+    """
     try:
-        return tensor._version
+        if type(tensor) in PLAIN_TYPES:
+            return tensor._version
+        with torch._C.DisableTorchFunctionSubclass():
+            return tensor._version
     except RuntimeError:
         return -1
 
@@ -84,13 +97,15 @@ def version_of(tensor: torch.Tensor) -> int:
 def extent(tensor: torch.Tensor) -> tuple[int, int, int] | None:
     """Storage identity and the byte range that a tensor may touch; None where there is no plain storage."""
     try:
-        storage = tensor.untyped_storage()._cdata
-        size = tensor.element_size()
-        span = sum((n - 1) * abs(s) for n, s in zip(tensor.shape, tensor.stride(), strict=True)) + 1
-        first = tensor.storage_offset() * size
+        with torch._C.DisableTorchFunctionSubclass():
+            storage = tensor.untyped_storage()._cdata
+            size = tensor.element_size()
+            span = sum((n - 1) * abs(s) for n, s in zip(tensor.shape, tensor.stride(), strict=True)) + 1
+            first = tensor.storage_offset() * size
+            count = tensor.numel()
     except (RuntimeError, NotImplementedError, AttributeError):
         return None
-    return storage, first, first + (span * size if tensor.numel() else 0)
+    return storage, first, first + (span * size if count else 0)
 
 
 def _after(writes: list[tuple[int, int, int]], node: int) -> list[tuple[int, int, int]]:

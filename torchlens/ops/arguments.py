@@ -6,11 +6,12 @@ only reveal more: what cannot be checked stays visible. Torch is not known here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from torchlens.base.units import argument_text
-from torchlens.ops.families import ALWAYS, Family, Same, base_name, family_of
+from torchlens.ops.families import ALWAYS, Same, base_name, family_of
 from torchlens.records.tensors import TensorSpec
 
 Bound = Mapping[str, object]
@@ -47,7 +48,9 @@ def shown(func: str, bound: Bound, outs: Outs, defaults: Bound = _NO_DEFAULTS) -
     return tuple(rows)
 
 
-def redundant(func: str, name: str, value: object, input_shapes: Sequence[Shape | None], out_shape: Shape | None) -> bool:
+def redundant(
+    func: str, name: str, value: object, input_shapes: Sequence[Shape | None], out_shape: Shape | None
+) -> bool:
     """Whether an argument provably equals the dimension it repeats.
 
     input_shapes: shape of the source of each data arrow into the node (of a rolled layer: of each pass), None where
@@ -62,7 +65,8 @@ def redundant(func: str, name: str, value: object, input_shapes: Sequence[Shape 
     if not shape:
         return False
     if axis == "trailing":
-        return isinstance(value, tuple) and 0 < len(cast("Shape", value)) and shape[-len(cast("Shape", value)) :] == value
+        size = len(cast("Shape", value)) if isinstance(value, tuple) else 0
+        return size > 0 and shape[-size:] == value
     if axis == "last":
         return shape[-1] == value
     return len(shape) in _ranks_with_channel(base_name(func)) and shape[1] == value
@@ -166,11 +170,19 @@ def _embedding(name: str, bound: Bound, outs: Outs) -> Bound:
 
 
 def _attention(name: str, bound: Bound, outs: Outs) -> Bound:
+    """A scale of 1/√d written out is the default."""
+    query, scale = _shape(bound, "query"), bound.get("scale")
+    if query and isinstance(scale, float) and math.isclose(scale * scale * query[-1], 1.0, rel_tol=1e-6):
+        return {"scale": None}
+    return {}
+
+
+def _multi_head_attention(name: str, bound: Bound, outs: Outs) -> Bound:
     return {"embed_dim": bound.get("embed_dim_to_check")}
 
 
 def _recurrent(name: str, bound: Bound, outs: Outs) -> Bound:
-    """Dropout between layers says something in training only, and bidirectional as plain False or True."""
+    """Dropout between layers says something in training only."""
     return {} if bound.get("train") else {"dropout": None}
 
 
@@ -201,7 +213,8 @@ DERIVED: dict[str, Callable[[str, Bound, Outs], Bound]] = {
     "transposed convolution": _transposed_convolution,
     "features": _features,
     "embedding": _embedding,
-    "multi-head attention": _attention,
+    "attention": _attention,
+    "multi-head attention": _multi_head_attention,
     "recurrent": _recurrent,
     "permute": _permute,
     "cast": _cast,
@@ -224,4 +237,6 @@ def _index_item(item: object) -> str:
         parts = [cast("object", item.start), cast("object", item.stop), cast("object", item.step)]
         texts = ["" if part is None else argument_text(part) for part in parts]
         return ":".join(texts if parts[2] is not None else texts[:2])
+    if isinstance(item, list):
+        return "[" + ", ".join(_index_item(part) for part in cast("list[object]", item)) + "]"
     return argument_text(item)

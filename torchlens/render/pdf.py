@@ -21,6 +21,7 @@ from torchlens.render.svg import Figure
 
 # Acrobat's largest page side; implementation limit of ISO 32000-1, annex C.
 SIDE_LIMIT_PT = 14_400
+_NON_ZERO = 1  # reportlab's number for the fill rule of SVG
 
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _PATH_PART = re.compile(r"([A-Za-z])([^A-Za-z]*)")
@@ -38,7 +39,15 @@ def write(figure: Figure, faces: fonts.Fonts) -> Artifact:
     scale = min(1.0, SIDE_LIMIT_PT / max(figure.width, figure.height, 1.0))
     width, height = figure.width * scale, figure.height * scale
     buffer = io.BytesIO()
-    canvas: Any = Canvas(buffer, pagesize=(width, height), invariant=1, pageCompression=1)
+    make_canvas: Any = Canvas
+    canvas = make_canvas(
+        buffer,
+        pagesize=(width, height),
+        invariant=1,
+        pageCompression=1,
+        # The page names its initial font even if no text uses it, which a check for embedded fonts would find.
+        initialFontName=faces.face("Helvetica", False, False).name,
+    )
     canvas.setTitle(figure.title or "figure")
     canvas.setCreator("torchlens")
     canvas.setAuthor("")
@@ -68,16 +77,18 @@ class _Painter:
     def draw(self) -> None:
         """Draw the whole figure."""
         canvas = self._canvas
-        todo: list[ET.Element | None] = [self._root]
+        # A dict ends a transformed group: what the opacity was before it.
+        todo: list[ET.Element | dict[str, float]] = [self._root]
         while todo:
             element = todo.pop()
-            if element is None:
+            if isinstance(element, dict):
                 canvas.restoreState()
+                self._alpha = element
             elif element.tag in ("svg", "g", "a"):
                 if transform := element.get("transform"):
                     canvas.saveState()
                     self._transform(transform)
-                    todo.append(None)
+                    todo.append(dict(self._alpha))
                 todo.extend(reversed(element))
             elif element.tag == "text":
                 self._text(element)
@@ -114,7 +125,7 @@ class _Painter:
             canvas.setLineWidth(stroke_width)
             canvas.setDash(_numbers(element.get("stroke-dasharray", "")))
         if fill != "none" or stroked:
-            canvas.drawPath(path, stroke=int(stroked), fill=int(fill != "none"))
+            canvas.drawPath(path, stroke=int(stroked), fill=int(fill != "none"), fillMode=_NON_ZERO)
 
     def _paint(self, side: str, color: str, element: ET.Element) -> None:
         """Set the colour and opacity for filling or stroking."""
@@ -155,7 +166,7 @@ class _Painter:
         positions = [float(stop.get("offset", "0")) for stop in gradient]
         shades = [_stop_color(stop) for stop in gradient]
         canvas.saveState()
-        canvas.clipPath(path, stroke=0, fill=0)
+        canvas.clipPath(path, stroke=0, fill=0, fillMode=_NON_ZERO)
         if gradient.tag == "linearGradient":
             ends = [float(gradient.get(name, "0")) for name in ("x1", "y1", "x2", "y2")]
             canvas.linearGradient(*ends, shades, positions)

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torchlens.base.errors import TorchLensError, error, fail, nearest
-from torchlens.settings.plain import is_mapping
 
 GROUPS = {
     "model": "models",
@@ -106,7 +105,15 @@ def unknown(
 
 def read(group: str, name: str, path: Path) -> Entry:
     """Read one file as plain values; the caller gets a copy of its own."""
-    return Entry(group, name, _read(str(path), path.stat().st_mtime_ns), path)
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        data = OmegaConf.to_container(parse(path), resolve=True)
+    except OmegaConfBaseException as exc:
+        what = f"{path}: an interpolation has no value: {str(exc).splitlines()[0]}"
+        raise error("config_invalid", what, fix="write the value itself") from exc
+    return Entry(group, name, cast("dict[str, Any]", data), path)
 
 
 def question(path: Path) -> str:
@@ -125,13 +132,12 @@ def _files(group: str, extra: Sequence[str | Path]) -> Iterator[Path]:
             yield from sorted(place.glob("*.yaml"))
 
 
-def _read(path: str, stamp: int) -> dict[str, Any]:
-    from omegaconf import OmegaConf
+def parse(path: Path) -> Any:
+    """The parsed file, as an OmegaConf node shared by all callers.
 
-    container: object = OmegaConf.to_container(_parse(path, stamp), resolve=True)
-    if not is_mapping(container):
-        fail("config_invalid", f"{path}: the file is not a mapping of keys to values", fix="write key: value lines")
-    return {str(key): value for key, value in container.items()}
+    Raises: ConfigError[config_invalid] with file and line if it is not YAML, or not a mapping.
+    """
+    return _parse(str(path), path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=256)
@@ -142,10 +148,13 @@ def _parse(path: str, stamp: int) -> Any:
     from omegaconf.errors import OmegaConfBaseException
 
     try:
-        return OmegaConf.load(path)
+        node = OmegaConf.load(path)
     except yaml.MarkedYAMLError as exc:
         mark = exc.problem_mark
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else path
         raise error("config_invalid", f"{place}: not valid YAML: {exc.problem}", fix="correct that line") from exc
     except (yaml.YAMLError, OmegaConfBaseException, UnicodeDecodeError, OSError) as exc:
         raise error("config_invalid", f"{path}: cannot be read: {exc}", fix="correct the file") from exc
+    if not OmegaConf.is_dict(node):
+        fail("config_invalid", f"{path}: the file is not a mapping of keys to values", fix="write key: value lines")
+    return node

@@ -119,3 +119,10 @@ def check_names(where: str, key: str, value: object, allowed: Iterable[str]) -> 
         if name not in allowed:
             refuse(where, key, f"does not know {name!r}", allowed, got=name)
     return tuple(str(name) for name in listed)
+
+
+def load_draw(group: str, name: str, extra: Sequence[str | Path] = ()) -> dict[str, object]:
+    """The options of a file that holds a `draw:` block only, as collapse and encoding files do."""
+    entry = catalog.load(group, name, extra)
+    where = str(entry.path)
+    return check_draw(where, check_keys(where, "", entry.data, ("draw",)).get("draw"))

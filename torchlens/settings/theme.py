@@ -91,20 +91,24 @@ class Theme:
     draw: Mapping[str, object]
 
 
-def load_theme(source: str | Mapping[str, Any] = DEFAULT, extra: Sequence[str | Path] = ()) -> Theme:
-    """Read a theme by name or from a mapping with the keys of a theme file. extra: folders searched first.
+def load_theme(
+    source: str | Mapping[str, Any] = DEFAULT, extra: Sequence[str | Path] = (), *, name: str = ""
+) -> Theme:
+    """Read a theme by name or from a mapping with the keys of a theme file.
+
+    extra: folders searched first; name: what the theme is called, if not as the file or mapping says.
 
     Raises: InvalidArgumentError[visualization_theme_invalid] for an unknown name; ConfigError[config_invalid] naming
     file and key for anything wrong inside; an option's own code for a wrong value in `draw:`.
     """
-    name, parts = chain("theme", source, extra, base=DEFAULT, code="visualization_theme_invalid")
+    title, parts = chain("theme", source, extra, base=DEFAULT, code="visualization_theme_invalid")
     for where, part in parts:
         _check(where, part)
     merged = merge((part for _, part in parts), depth=2)
     where = parts[-1][0]
     page = _make(PageStyle, where, "page", merged["page"])
     return Theme(
-        name=name,
+        name=name or title,
         page=page,
         roles=_read_only({role: _role(where, role, merged["roles"], page) for role in ROLES}),
         edges=_read_only({kind: _make(EdgeStyle, where, kind, merged["edges"][kind]) for kind in EDGES}),

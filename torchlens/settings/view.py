@@ -37,20 +37,22 @@ def view_names(extra: Sequence[str | Path] = ()) -> list[str]:
     return [name for name in catalog.names("view", extra) if name != PLAIN]
 
 
-def load_view(source: str | Mapping[str, Any], extra: Sequence[str | Path] = ()) -> View:
-    """Read a view by name or from a mapping with the keys of a view file. extra: folders searched first.
+def load_view(source: str | Mapping[str, Any], extra: Sequence[str | Path] = (), *, name: str = "") -> View:
+    """Read a view by name or from a mapping with the keys of a view file.
+
+    extra: folders searched first; name: what the view is called, if not as the file or mapping says.
 
     Raises: InvalidArgumentError[draw_view_invalid] for an unknown name; ConfigError[config_invalid] naming file and
     key for anything wrong inside; an option's own code for a wrong value in `draw:`.
     """
-    name, parts = chain("view", source, extra, code="draw_view_invalid")
+    title, parts = chain("view", source, extra, code="draw_view_invalid")
     for where, part in parts:
         _check(where, part)
     merged = merge((part for _, part in parts), depth=1)
     if not merged.get("question"):
         refuse(parts[-1][0], "question", "is missing: say in one line what the view answers")
     return View(
-        name=name,
+        name=name or title,
         question=merged["question"],
         draw=MappingProxyType(check_draw(parts[-1][0], merged.get("draw"))),
         needs=tuple(merged.get("needs") or ()),

@@ -32,7 +32,7 @@ digraph "Demo \\"net\\" <&>" {
 # What an honest writer makes of labels with markup, quotes, brackets, backslashes, newlines and control characters.
 HOSTILE = """
 digraph "</svg><script>" {
-  n1 [id="a" label=<<TABLE BORDER="0"><TR><TD><B>&lt;b&gt;&amp;amp;&quot;&#91;x&#93; &#92;N &#92;l</B></TD></TR>
+  n1 [id="a" label=<<TABLE BORDER="0"><TR><TD><B>&lt;b&gt;&amp;amp;&quot;&#91;x&#93; \\\\N \\\\l</B></TD></TR>
       <TR><TD>tab&#xFFFD;null line<BR/>two 漢字 Δ → × … é ﬁ 🙂</TD></TR></TABLE>> tooltip="]]> --> \\"q\\" \\\\N"]
   n2 [id="]]><x" label="--> </text> <script>alert(1)</script> & \\\\ \\"quoted\\""]
   n1 -> n2 [label="%s %d {0} ${x}"]

@@ -1,0 +1,69 @@
+"""Reading a trace by name, position and module."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import torchlens as tl
+from tests.models import recording as zoo
+
+
+@pytest.fixture(scope="module")
+def loop():
+    return tl.trace(zoo.Loop(), torch.randn(2, 4))
+
+
+def test_names_resolve_in_order(loop):
+    assert loop["tanh_1_5"].shape == (2, 4)
+    assert loop["linear_2_3"].num_passes == 3
+    assert loop["linear_2_3:2"].pass_number == 2
+    assert loop["tanh_1_5:1"].label == "tanh_1_5"
+    assert loop["rec"].num_calls == 3
+    assert loop["@rec"].address == "rec"
+    assert loop["self"].address == ""
+    assert "tanh_1_5" in loop
+    assert "tanh_9_9" not in loop
+
+
+def test_unknown_names_list_the_nearest(loop):
+    with pytest.raises(KeyError, match=r"\[label_not_found\].*tanh_1_5"):
+        loop["tanh_1_55"]
+    with pytest.raises(KeyError, match="linear_2_3"):
+        loop["linear_2_3:9"]
+
+
+def test_views_by_position_and_name(loop):
+    assert len(loop.ops) == len(loop) == 13
+    assert loop.ops[0].label == "zeroslike_1_1"
+    assert loop.ops[-1].children == ("output_1",)
+    assert loop.ops["add_1_4"].parents == ("linear_1_2:1", "linear_2_3:1")
+    assert [op.label for op in loop.ops[:2]] == ["zeroslike_1_1", "linear_1_2:1"]
+    assert loop.nodes[0].kind == "input"
+    assert [m.address for m in loop.modules] == ["", "inp", "rec"]
+    assert loop.modules["rec"].num_params == 20
+    assert loop.modules[0].num_params == 40
+
+
+def test_fields_that_differ_between_passes_are_refused(loop):
+    layer = loop.layers["linear_2_3"]
+    assert layer.shape == (2, 4)
+    assert layer.total_activation_memory == 3 * 32
+    assert layer.total_flops_forward == 3 * 2 * 2 * 4 * 4
+    with pytest.raises(tl.TorchLensError) as caught:
+        _ = layer.parents
+    assert caught.value.code == "layer_pass_ambiguous"
+    assert "linear_2_3:1" in str(caught.value)
+
+
+def test_module_ops_cover_inner_modules():
+    trace = tl.trace(zoo.Conv().eval(), torch.randn(1, 3, 8, 8))
+    assert trace["features"].ops == ("conv2d_1_1", "batchnorm_1_2", "relu_1_3", "maxpool2d_1_4", "identity_1_5")
+    assert trace["features"].children == ("features.0", "features.1", "features.2", "features.3", "features.4")
+
+
+def test_call_sites_name_the_users_line(loop):
+    site = loop["tanh_1_5"].call_site
+    assert site.file.endswith("recording.py")
+    assert site.function == "Loop.forward"
+    assert loop["linear_1_2:1"].call_site == site

@@ -1,0 +1,196 @@
+"""The figures of a job: each entry's choices laid over the run's, folded to one drawing request. Knows no torch.
+
+The order of layers is not decided here: what each layer says is collected, and `settings.compose` folds it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from torchlens.base.errors import fail
+from torchlens.drawings import prepare
+from torchlens.render.engine import check_format
+from torchlens.runner.spec import ModelSpec, read_model
+from torchlens.settings import catalog
+from torchlens.settings.compose import DrawRequest, Layer, resolve
+from torchlens.settings.layers import check_draw, check_keys, load_draw, refuse
+from torchlens.settings.plain import is_list, is_mapping
+from torchlens.settings.theme import DEFAULT, Theme, load_theme
+from torchlens.settings.view import PLAIN, View, load_view
+
+FIGURE_KEYS = ("model", "input", "view", "theme", "collapse", "encoding", "draw", "path")
+MANIFEST = "manifest.json"
+Source = str | Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One option of a group: its name, and its keys if the command line changed them, else None."""
+
+    name: str | None
+    keys: Mapping[str, Any] | None = None
+
+    @property
+    def source(self) -> Source:
+        """What the loaders take."""
+        return self.name if self.keys is None else self.keys
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the run chose for all figures. explicit: draw.<option>= of the command line; base: the same from a file."""
+
+    model: Choice
+    input: Choice
+    view: Choice
+    theme: Choice
+    collapse: Choice
+    encoding: Choice
+    explicit: Mapping[str, Any]
+    base: Mapping[str, Any]
+    formats: tuple[str, ...]
+    trust: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure, ready to draw. path: below the job's folder, without extension; chosen: group -> name, for reports."""
+
+    name: str
+    model: ModelSpec
+    path: str
+    given: Mapping[str, Any]
+    layers: tuple[Layer, ...]
+    request: DrawRequest
+    formats: tuple[str, ...]
+    chosen: Mapping[str, str]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of its files below the job's folder."""
+        return tuple(f"{self.path}.{file_format}" for file_format in self.formats)
+
+
+def plan_figures(run: Run, entries: Mapping[str, Any]) -> tuple[Figure, ...]:
+    """All figures of a job, in order. Everything that can be refused without a model is refused here.
+
+    Raises: the codes of the loaders, of `read_model` and of `drawings.prepare`; ConfigError[figure_path_conflict].
+    """
+    if not entries:
+        fail("config_invalid", "figures names no figure", fix="choose figures=one or figures=tour")
+    figures = tuple(plan_figure(run, name, entry) for name, entry in entries.items())
+    _check_paths(figures)
+    return figures
+
+
+def plan_figure(run: Run, name: str, entry: object) -> Figure:
+    """One figure. A view, theme, collapse, encoding, model or input that the entry names replaces the run's."""
+    where = f"figures.{name}"
+    keys = check_keys(where, "", {} if entry is None else entry, FIGURE_KEYS)
+    choices = {group: _choice(where, group, keys, getattr(run, group)) for group in FIGURE_KEYS[:6]}
+    view, theme = _view(choices["view"], run.folders), _theme(choices["theme"], run.folders)
+    layers: tuple[Layer, ...] = (
+        *(_layer(group, choices[group], run.folders) for group in ("collapse", "encoding")),
+        ("figure:file", run.base),
+        (f"figure:{name}", check_draw(where, keys.get("draw"))),
+    )
+    given = {**run.explicit, "theme": theme, **({"view": view} if view else {})}
+    request = resolve(None, given, layers=layers)
+    own = request.options.file_format
+    formats = (check_format(own),) if own is not None else run.formats
+    for file_format in formats:
+        prepare(None, {**given, "file_format": file_format}, layers=layers)
+    return Figure(
+        name=name,
+        model=_model(where, choices["model"], choices["input"], run),
+        path=_path(where, keys.get("path", name)),
+        given=given,
+        layers=layers,
+        request=request,
+        formats=formats,
+        chosen={group: _title(choice) for group, choice in choices.items()} | {"theme": theme.name},
+    )
+
+
+# -- one group
+def _choice(where: str, group: str, keys: Mapping[str, Any], default: Choice) -> Choice:
+    if group not in keys:
+        return default
+    value = keys[group]
+    if value is None or isinstance(value, str):
+        return Choice(value)
+    if not is_mapping(value):
+        refuse(where, group, f"is neither a name nor a mapping but {value!r}")
+    return Choice(None, value)
+
+
+def _title(choice: Choice) -> str:
+    if choice.keys is None:
+        return choice.name or "none"
+    return f"{choice.name} (changed)" if choice.name else "given"
+
+
+def _view(choice: Choice, folders: Sequence[str]) -> View | None:
+    if choice.source is None or choice.source == PLAIN:
+        return None
+    return load_view(choice.source, folders, name=_title(choice) if choice.keys is not None and choice.name else "")
+
+
+def _theme(choice: Choice, folders: Sequence[str]) -> Theme:
+    source = DEFAULT if choice.source is None else choice.source
+    return load_theme(source, folders, name=_title(choice) if choice.keys is not None and choice.name else "")
+
+
+def _layer(group: str, choice: Choice, folders: Sequence[str]) -> Layer:
+    label = f"{group}:{_title(choice)}"
+    if choice.keys is not None:
+        keys = check_keys(f"the {group} given", "", choice.keys, ("draw",))
+        return label, check_draw(f"the {group} given", keys.get("draw"))
+    return label, {} if choice.name is None else load_draw(group, choice.name, folders)
+
+
+def _model(where: str, model: Choice, chosen: Choice, run: Run) -> ModelSpec:
+    if model.source is None:
+        refuse(where, "model", "is not chosen", catalog.names("model", run.folders))
+    place, keys = f"model {_title(model)}", model.keys
+    if keys is None:
+        entry = catalog.load("model", str(model.name), run.folders)
+        place, keys = str(entry.path), entry.data
+    inputs = chosen.keys
+    if inputs is None:
+        inputs = catalog.load("input", chosen.name, run.folders).data if chosen.name else {}
+    present = {key: value for key, value in inputs.items() if value != "???"}
+    return read_model(_title(model), place, keys, present, trust=run.trust)
+
+
+# -- files
+def read_formats(value: object) -> tuple[str, ...]:
+    """The formats of the key `formats`: a list, or a text with commas. Each once, checked."""
+    words = value.split(",") if isinstance(value, str) else value
+    if not is_list(words) or not words or not all(isinstance(word, str) and word.strip() for word in words):
+        fail("config_invalid", f"formats={value!r} is not a list of formats", fix="write formats=[svg,png]")
+    return tuple(dict.fromkeys(check_format(word.strip()) for word in words))
+
+
+def _path(where: str, value: object) -> str:
+    path = PurePosixPath(str(value).replace("\\", "/"))
+    outside = path.is_absolute() or ".." in path.parts or re.match(r"[A-Za-z]:", str(path))
+    if not isinstance(value, str) or not path.name or outside:
+        refuse(where, "path", f"is not a name below the job's folder but {value!r}")
+    return str(path)
+
+
+def _check_paths(figures: Sequence[Figure]) -> None:
+    """Refuse two files of one name; names that differ in case only are one file on some systems."""
+    taken = {MANIFEST: "the manifest"}
+    for figure in figures:
+        for file in figure.files:
+            other = taken.setdefault(file.casefold(), f"figure {figure.name!r}")
+            if other != f"figure {figure.name!r}":
+                what = f"{other} and figure {figure.name!r} both write {file}"
+                fail("figure_path_conflict", what, fix=f"give one of them another name: figures.{figure.name}.path=...")

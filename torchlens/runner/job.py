@@ -1,0 +1,128 @@
+"""One job as plain values, read from a composed configuration. Knows Hydra's nodes, and no torch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig, OmegaConf
+
+from torchlens.base.errors import fail
+from torchlens.runner.figures import Choice, Figure, Run, plan_figures, read_formats
+from torchlens.runner.groups import PROVIDER
+from torchlens.settings.options import options
+
+_CHOSEN = ("model", "input", "view", "theme", "collapse", "encoding")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one job draws. out: its folder as configured; overrides: the words of its command line."""
+
+    figures: tuple[Figure, ...]
+    out: str
+    overrides: tuple[str, ...]
+    threads: int | None
+    explain: bool
+
+
+def read_job(cfg: DictConfig, hydra: DictConfig) -> Job:
+    """Read and check the whole configuration of a job. hydra: its `hydra` node.
+
+    Raises: ConfigError[config_invalid] and every code of `plan_figures`.
+    """
+    texts = tuple(str(text) for text in hydra.overrides.task)
+    overrides = OverridesParser.create().parse_overrides(list(texts))
+    changed = {key.partition(".")[0] for key in map(_key, overrides) if "." in key}
+    choices = hydra.runtime.choices
+    groups = {
+        group: Choice(choices.get(group), present(cfg[group]) if group in changed else None) for group in _CHOSEN
+    }
+    explicit, base = _draw_keys(present(cfg.draw), overrides)
+    run = Run(
+        **groups,
+        explicit=explicit,
+        base=base,
+        formats=read_formats(_plain(cfg.formats)),
+        trust=_trust(_plain(cfg.trust), overrides),
+        folders=tuple(source.path for source in hydra.runtime.config_sources if source.provider == PROVIDER),
+    )
+    figures = plan_figures(run, present(cfg.figures))
+    return Job(figures, str(cfg.out), texts, _threads(cfg.threads), _flag("explain", cfg.explain))
+
+
+def present(node: DictConfig) -> dict[str, Any]:
+    """The keys of a node that have a value, as plain values. An empty nested node of the schema counts as unset."""
+    found: dict[str, Any] = {}
+    for key in node:
+        if OmegaConf.is_missing(node, key):
+            continue
+        value = node[key]
+        if isinstance(value, DictConfig):
+            inner = present(value)
+            if inner or OmegaConf.get_type(value) is dict:
+                found[str(key)] = inner
+        else:
+            found[str(key)] = _plain(value)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+
+
+def _key(override: Override) -> str:
+    return override.key_or_group
+
+
+def _draw_keys(
+    keys: Mapping[str, Any], overrides: Sequence[Override]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The draw options that the command line set, and those that a configuration file set."""
+    named: set[str] = set()
+    for override in overrides:
+        head, _, rest = _key(override).partition(".")
+        if head == "draw":
+            value = override.value()
+            named.update([rest.partition(".")[0]] if rest else map(str, value) if isinstance(value, dict) else [])
+    explicit = {name: keys[name] for name in options() if name in keys and name in named}
+    return explicit, {name: keys[name] for name in options() if name in keys and name not in named}
+
+
+def _trust(value: Any, overrides: Sequence[Override]) -> tuple[str, ...]:
+    """Further trusted names. Only the command line may give them: a shared file must not trust itself."""
+    words = [value] if isinstance(value, str) else value
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        fail("config_invalid", f"trust={value!r} is not a list of names", fix="write 'trust=[mypackage.*]'")
+    if words and not any(_key(override) == "trust" for override in overrides):
+        fail("config_invalid", "trust is set by a file", fix="give trust=[...] on the command line")
+    return tuple(words)
+
+
+def _threads(value: Any) -> int | None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        fail("config_invalid", f"threads={value!r} is not a whole number of at least 1", fix="write threads=2")
+    return value
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        fail("config_invalid", f"{name}={value!r} is neither true nor false", fix=f"write {name}=true")
+    return value
+
+
+# -- the folder
+def check_out(out: str) -> None:
+    """Refuse a folder that cannot be made or written, before anything runs."""
+    path = Path(out)
+    existing = next((folder for folder in (path, *path.parents) if folder.exists()), Path())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        fail("output_path_invalid", f"cannot write to {out!r}", fix="choose another folder with out=...")
+
+
+

@@ -1,0 +1,94 @@
+"""The shape of the configuration as Hydra checks it: which keys exist. Which values are right is for the settings.
+
+Every key starts missing, so that a group file may leave it out, the command line can still set it, and an explicit
+null differs from nothing. Generated from the options, theme and view declarations; nothing is listed twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, make_dataclass
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING, OmegaConf
+
+from torchlens.runner.read import FIGURE_KEYS, INPUT_KEYS, MODEL_KEYS
+from torchlens.settings import theme, view
+from torchlens.settings.options import options
+
+NAME = "torchlens_schema"
+SLUG = "torchlens_slug"
+# Overrides that say nothing about what is drawn, and so stay out of a job's folder name.
+_UNNAMED = ("out", "explain", "threads", "trust", "formats", "output")
+_SLUG_LENGTH = 80
+
+
+def _node(name: str, keys: Iterable[str], **nested: type[Any]) -> type[Any]:
+    """A dataclass with these keys, all missing; nested ones are nodes of their own."""
+    columns: list[tuple[str, Any, Any]] = [(key, Any, field(default=MISSING)) for key in keys if key not in nested]
+    columns += [(key, kind, field(default_factory=kind)) for key, kind in nested.items()]
+    return make_dataclass(name, columns)
+
+
+def _style(kind: type[Any]) -> type[Any]:
+    return _node(f"{kind.__name__}Node", [item.name for item in fields(kind)])
+
+
+Draw = _node("Draw", options())
+Layer = _node("Layer", (), draw=Draw)
+Model = _node("Model", MODEL_KEYS)
+Input = _node("Input", INPUT_KEYS)
+View = _node("View", view.KEYS, draw=Draw)
+_Roles = _node("Roles", (), **dict.fromkeys(theme.ROLES, _style(theme.RoleStyle)))
+_Edges = _node("Edges", (), **dict.fromkeys(theme.EDGES, _style(theme.EdgeStyle)))
+Theme = _node(
+    "Theme", theme.KEYS, page=_style(theme.PageStyle), fonts=_style(theme.FontSizes), roles=_Roles, edges=_Edges, draw=Draw
+)
+Figure = _node("Figure", FIGURE_KEYS, draw=Draw)
+
+
+@dataclass
+class Config:
+    """The whole configuration of one job."""
+
+    model: Model = field(default_factory=Model)  # type: ignore[valid-type]
+    input: Input = field(default_factory=Input)  # type: ignore[valid-type]
+    view: View = field(default_factory=View)  # type: ignore[valid-type]
+    theme: Theme = field(default_factory=Theme)  # type: ignore[valid-type]
+    collapse: Layer = field(default_factory=Layer)  # type: ignore[valid-type]
+    encoding: Layer = field(default_factory=Layer)  # type: ignore[valid-type]
+    draw: Draw = field(default_factory=Draw)  # type: ignore[valid-type]
+    figures: dict[str, Figure] = field(default_factory=dict)  # type: ignore[valid-type]
+    out: Any = MISSING
+    formats: Any = MISSING
+    trust: Any = MISSING
+    threads: Any = None
+    explain: Any = False
+
+
+def register() -> None:
+    """Make the schema and the folder-name resolver known to Hydra. May be called again."""
+    ConfigStore.instance().store(name=NAME, node=Config)
+    OmegaConf.register_new_resolver(SLUG, slug, replace=True)
+
+
+def slug(overrides: Sequence[str]) -> str:
+    """A folder name for one job of a multirun, such as `model-rnn_theme-dark`.
+
+    Letters, digits, `-`, `_`, `.` and `+` only, at most 80 characters. Ends in a hash of the overrides when a character
+    was replaced or the name was cut, so that two jobs never share a folder.
+    """
+    named = [text for text in overrides if not _is_unnamed(text)]
+    plain = "_".join(text.replace("=", "-", 1) for text in named)
+    clean = re.sub(r"[^A-Za-z0-9._+-]+", "-", plain)[:_SLUG_LENGTH].strip("-.")
+    if clean == plain:
+        return clean or "job"
+    return f"{clean}_{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
+
+
+def _is_unnamed(override: str) -> bool:
+    key = override.partition("=")[0].lstrip("+~")
+    return key in _UNNAMED or key.startswith(("hydra.", "hydra/"))
