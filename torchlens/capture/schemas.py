@@ -160,7 +160,7 @@ class _Parameter(NamedTuple):
 
 
 class _Overload(NamedTuple):
-    """One schema. positional: parameters that may be given by position; by_name: all of them."""
+    """One schema. positional: parameters that may be given by position; by_name: all, under torch's name and ours."""
 
     positional: tuple[_Parameter, ...]
     by_name: dict[str, _Parameter]
@@ -205,7 +205,7 @@ def _overload(schema: Any, renamed: Mapping[str, str]) -> _Overload:
             not argument.has_default_value(),
             argument.default_value,
         )
-        by_name[parameter.name] = parameter
+        by_name[argument.name] = by_name[parameter.name] = parameter
         if not argument.kwarg_only:
             positional.append(parameter)
     return _Overload(tuple(positional), by_name, frozenset(p.name for p in by_name.values() if p.required))
@@ -252,12 +252,11 @@ def _match(overload: _Overload, args: _Args, kwargs: _Kwargs, *, strict: bool) -
     if position < len(args):
         return None
     for key, value in kwargs.items():
-        name = key if key in overload.by_name else "input" if key == "self" else _NUMPY_NAMES.get(key, key)
-        parameter = overload.by_name.get(name)
-        if parameter is None:
-            if key not in _UNDECLARED:
-                return None
-        elif name in found or (strict and not _fits(parameter, value)):
+        parameter = overload.by_name.get(key) or overload.by_name.get(_NUMPY_NAMES.get(key, key))
+        name = key if parameter is None else parameter.name
+        if name in found or (parameter is None and key not in _UNDECLARED):
+            return None
+        if parameter is not None and strict and not _fits(parameter, value):
             return None
         found[name] = value
     return found if overload.required <= found.keys() else None

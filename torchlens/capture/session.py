@@ -16,7 +16,7 @@ from torchlens.capture.functions import RECORD, FunctionInfo
 from torchlens.capture.modules import ModuleTable
 from torchlens.capture.tensors import TensorTable
 from torchlens.capture.values import Payloads
-from torchlens.inputs.leaves import argument_leaves, leaves
+from torchlens.inputs.leaves import argument_leaves, leaves, named_forward
 from torchlens.records.provenance import InputProvenance
 from torchlens.records.trace_data import TraceData
 
@@ -65,7 +65,7 @@ class Session:
         """Run the forward; outputs become nodes only if it returned."""
         recorder, result, error = self.recorder, None, None
         root = self.modules.enter(self.model, 0, 0, ())
-        for path, tensor in argument_leaves(self.model.forward, args, kwargs):
+        for path, tensor in argument_leaves(named_forward(self.model), args, kwargs):
             recorder.add_input(path, tensor)
         self._root_pending = True
         try:

@@ -51,10 +51,11 @@ class TensorTable:
         try:
             key = (tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad)
             spec = self._specs.get(key)
-        except (RuntimeError, ValueError, TypeError):  # nested tensors and lazy parameters have no sizes
+            if spec is None:
+                spec = self._specs[key] = _make_spec(tensor)
+        except (RuntimeError, ValueError, TypeError, AttributeError):
+            # Nested tensors, whose sizes are no ints, and lazy parameters, which have none yet.
             return TensorSpec(None, _dtype_name(tensor.dtype), str(tensor.device), None, tensor.requires_grad)
-        if spec is None:
-            spec = self._specs[key] = _make_spec(tensor)
         return spec
 
     # -- writes through aliases

@@ -51,6 +51,14 @@ def _parts(item: object) -> list[tuple[object, object]]:
         return []
 
 
+def named_forward(model: torch.nn.Module) -> Callable[..., object]:
+    """The forward whose parameters name the inputs: that of the wrapped model where a wrapper passes all through."""
+    wrappers = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
+    while isinstance(model, wrappers):
+        model = model.module
+    return getattr(model, "_orig_mod", model).forward
+
+
 def argument_leaves(
     forward: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> list[tuple[str, torch.Tensor]]:

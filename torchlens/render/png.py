@@ -11,6 +11,7 @@ from torchlens.render.artifacts import Artifact, Page
 DEFAULT_DPI = 144
 SIDE_LIMIT_PX = 30_000
 AREA_LIMIT_PX = 300_000_000
+READABLE_DPI = 40  # below it, labels of 14 points are less than 8 pixels high
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER_END = 33  # signature 8, IHDR: length 4, name 4, content 13, checksum 4
@@ -25,9 +26,12 @@ def write(data: bytes, dpi: int) -> Artifact:
         fail("render_engine_failed", "the engine did not write a PNG")
     width, height = struct.unpack(">II", data[16:24])
     if max(width, height) > SIDE_LIMIT_PX or width * height > AREA_LIMIT_PX:
+        fitting = int(dpi * min(SIDE_LIMIT_PX / max(width, height), (AREA_LIMIT_PX / (width * height)) ** 0.5))
+        smaller = f"or pass dpi={fitting}" if fitting >= READABLE_DPI else "or draw fewer nodes with depth="
         warn(
             "figure_unreadable",
             f"the PNG has {width} x {height} pixels at {dpi} dpi, more than most programs open",
+            fix=f"write svg or pdf, {smaller}",
             width=width,
             height=height,
             dpi=dpi,

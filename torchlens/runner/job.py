@@ -52,7 +52,8 @@ def read_job(cfg: DictConfig, hydra: DictConfig) -> Job:
         trust=_trust(_plain(cfg.trust), overrides),
         folders=tuple(source.path for source in hydra.runtime.config_sources if source.provider == PROVIDER),
     )
-    figures = plan_figures(run, present(cfg.figures))
+    entries = {str(name): _entry(cfg.figures[name]) for name in cfg.figures}
+    figures = plan_figures(run, entries)
     return Job(figures, str(cfg.out), texts, _threads(cfg.threads), _flag("explain", cfg.explain))
 
 
@@ -70,6 +71,10 @@ def present(node: DictConfig) -> dict[str, Any]:
         else:
             found[str(key)] = _plain(value)
     return found
+
+
+def _entry(node: Any) -> Any:
+    return present(node) if isinstance(node, DictConfig) else node
 
 
 def _plain(value: Any) -> Any:
@@ -123,6 +128,3 @@ def check_out(out: str) -> None:
     existing = next((folder for folder in (path, *path.parents) if folder.exists()), Path())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
         fail("output_path_invalid", f"cannot write to {out!r}", fix="choose another folder with out=...")
-
-
-

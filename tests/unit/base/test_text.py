@@ -50,5 +50,5 @@ def test_clean_replaces_what_no_format_can_hold() -> None:
 
 
 def test_clean_keeps_everything_else() -> None:
-    text = "Größe · Δ … 模型 🙂 <b>&\"\n"
+    text = 'Größe · Δ … 模型 🙂 <b>&"\n'
     assert clean(text) == text

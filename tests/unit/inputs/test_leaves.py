@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from torchlens.inputs.leaves import argument_leaves, leaves
+from torchlens.inputs.leaves import argument_leaves, leaves, named_forward
 
 T = torch.zeros(1)
 
@@ -68,3 +68,9 @@ def test_arguments_that_do_not_fit_keep_positions():
         pass
 
     assert [p for p, _ in argument_leaves(forward, (T, T), {})] == ["args.0", "args.1"]
+
+
+def test_wrappers_take_the_names_of_what_they_wrap():
+    inner = torch.nn.Linear(2, 2)
+    assert named_forward(torch.nn.DataParallel(inner)) == inner.forward
+    assert named_forward(inner) == inner.forward

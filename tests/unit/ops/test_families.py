@@ -67,13 +67,30 @@ def test_no_rule_is_left_unused() -> None:
 @pytest.mark.parametrize(
     ("spelling", "base"),
     [
-        ("relu", "relu"), ("relu_", "relu"), ("__iadd__", "add"), ("__radd__", "add"), ("__add__", "add"), ("add_", "add"),
-        ("__rsub__", "rsub"), ("__truediv__", "div"), ("__idiv__", "div"), ("__rdiv__", "rdiv"), ("__matmul__", "matmul"),
-        ("__ipow__", "pow"), ("__getitem__", "getitem"), ("__eq__", "eq"), ("__rand__", "bitwise_and"), ("rand", "rand"),
-        ("mm.default", "mm"), ("_weight_norm", "_weight_norm"), ("__", "__"), ("linalg_vector_norm", "linalg_vector_norm"),
-        ("__invert__", "bitwise_not"), ("T", "T"),
+        ("relu", "relu"),
+        ("relu_", "relu"),
+        ("__iadd__", "add"),
+        ("__radd__", "add"),
+        ("__add__", "add"),
+        ("add_", "add"),
+        ("__rsub__", "rsub"),
+        ("__truediv__", "div"),
+        ("__idiv__", "div"),
+        ("__rdiv__", "rdiv"),
+        ("__matmul__", "matmul"),
+        ("__ipow__", "pow"),
+        ("__getitem__", "getitem"),
+        ("__eq__", "eq"),
+        ("__rand__", "bitwise_and"),
+        ("rand", "rand"),
+        ("mm.default", "mm"),
+        ("_weight_norm", "_weight_norm"),
+        ("__", "__"),
+        ("linalg_vector_norm", "linalg_vector_norm"),
+        ("__invert__", "bitwise_not"),
+        ("T", "T"),
     ],
-)  # fmt: skip
+)
 def test_spellings_meet_in_one_base_name(spelling: str, base: str) -> None:
     assert base_name(spelling) == base
 
@@ -84,7 +101,20 @@ def test_unknown_functions_have_no_family() -> None:
 
 
 def test_exactly_the_symmetric_operations_are_commutative() -> None:
-    yes = ["add", "__iadd__", "add_", "__radd__", "mul", "__imul__", "eq", "__ne__", "maximum", "minimum", "__and__", "logical_or"]
+    yes = [
+        "add",
+        "__iadd__",
+        "add_",
+        "__radd__",
+        "mul",
+        "__imul__",
+        "eq",
+        "__ne__",
+        "maximum",
+        "minimum",
+        "__and__",
+        "logical_or",
+    ]
     no = ["sub", "__rsub__", "div", "pow", "gt", "matmul", "cat", "where", "lerp", "max"]
     assert [name for name in yes if not is_commutative(name)] == []
     assert [name for name in no if is_commutative(name)] == []

@@ -59,9 +59,19 @@ def test_resolution_is_written_once_and_the_file_stays_valid() -> None:
     assert png.write(artifact.data, 72).data == artifact.data
 
 
-@pytest.mark.parametrize(("width", "height"), [(30_001, 10), (10, 30_001), (20_000, 15_001)])
-def test_too_large_pictures_are_disclosed(width: int, height: int) -> None:
-    with pytest.warns(TorchLensWarning, match=f"{width} x {height}") as caught:
+@pytest.mark.parametrize(
+    ("width", "height", "way_out"),
+    [
+        (30_001, 10, "or pass dpi=299"),
+        (10, 30_001, "or pass dpi=299"),
+        (20_000, 15_001, "or pass dpi=299"),
+        (60_000, 10, "or pass dpi=150"),
+        (30_000, 40_000, "or pass dpi=150"),
+        (1_000, 300_000, "depth="),
+    ],
+)
+def test_too_large_pictures_are_disclosed(width: int, height: int, way_out: str) -> None:
+    with pytest.warns(TorchLensWarning, match=f"{width} x {height}.*{way_out}") as caught:
         artifact = png.write(blank(width, height), 300)
     assert caught[0].message.code == "figure_unreadable"  # type: ignore[union-attr]
     assert artifact.data.startswith(b"\x89PNG")

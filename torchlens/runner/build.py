@@ -1,0 +1,215 @@
+"""Builds the model and the arguments of a spec, and records one run. The only module of the runner that knows torch."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from hydra.utils import instantiate
+from torch import Tensor, nn
+
+from torchlens.base.errors import TorchLensError, error, fail, nearest
+from torchlens.records.provenance import InputProvenance
+from torchlens.runner.spec import InputSpec, ModelSpec
+from torchlens.verbs import trace
+
+if TYPE_CHECKING:
+    from torchlens.records.trace_data import TraceData
+
+# Packages that may be named in an install command. Others are never: a stranger may have registered a user's own name.
+_INSTALLABLE = {"torchvision": "torchvision", "timm": "timm", "transformers": "transformers", "PIL": "pillow"}
+
+
+def record(spec: ModelSpec) -> TraceData:
+    """Build the model, make its input, run it once, and return what was recorded (metadata only).
+
+    Weights and random ops follow the spec's seed; the caller's random stream is as before. Gradients stay enabled, as
+    in a plain `torchlens.trace`.
+    Raises: InputError[model_build_failed, model_run_failed, input_file_unreadable], UnavailableError
+    [model_package_missing], UnknownNameError[model_target_unknown], and the codes of `torchlens.trace`.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(spec.seed)
+        model = build(spec)
+        model.train(spec.mode == "train")
+        call, provenance = arguments(spec.input)
+        torch.manual_seed(spec.seed)
+        with _named_failure("model_run_failed", f"the forward of model {spec.name!r} failed"):
+            data = trace(model, **call, save="none").data
+    if provenance is not None:
+        data.provenance = provenance
+    return data
+
+
+def build(spec: ModelSpec) -> nn.Module:
+    """Call the factory. Raises as `record` says."""
+    target = str(spec.factory["_target_"])
+    try:
+        model = instantiate(spec.factory, _convert_="all")
+    except Exception as exc:  # noqa: BLE001 - constructors of any kind run here; all become one coded error
+        raise _explain(spec, target, exc) from exc
+    if not isinstance(model, nn.Module):
+        fail("trace_model_invalid", f"{target} made a {type(model).__name__}, not a torch.nn.Module", got=target)
+    return model
+
+
+@contextmanager
+def _named_failure(code: str, what: str) -> Iterator[None]:
+    try:
+        yield
+    except TorchLensError:
+        raise
+    except Exception as exc:
+        raise error(code, f"{what}: {type(exc).__name__}: {_first_line(exc)}") from exc
+
+
+# -- what went wrong in a factory
+def _explain(spec: ModelSpec, target: str, exc: BaseException) -> TorchLensError:
+    chain = list(_causes(exc))
+    for cause in chain:
+        if isinstance(cause, ModuleNotFoundError) and cause.name:
+            package = cause.name.partition(".")[0]
+            if importlib.util.find_spec(package) is None:
+                return _missing_package(spec, package)
+    missing = next((name for name in _all_targets(spec.factory) if not _exists(name)), None)
+    if missing is not None:
+        return _unknown_target(missing)
+    root = next((cause for cause in reversed(chain) if not type(cause).__module__.startswith("hydra")), chain[-1])
+    what = f"cannot build model {spec.name!r} with {target}: {type(root).__name__}: {_first_line(root)}"
+    return error("model_build_failed", what, target=target)
+
+
+def _missing_package(spec: ModelSpec, package: str) -> TorchLensError:
+    fix = "if it is your own code, run from its folder or set PYTHONPATH"
+    if package in _INSTALLABLE:
+        fix = f"pip install {_INSTALLABLE[package]}"
+    what = f"model {spec.name!r} needs the package {package!r}, which is not installed"
+    return error("model_package_missing", what, fix=fix, package=package)
+
+
+def _unknown_target(target: str) -> TorchLensError:
+    owner, _, name = target.rpartition(".")
+    holder: Any = None
+    with _quiet():
+        holder = importlib.import_module(owner)
+    close = [f"{owner}.{other}" for other in nearest(name, dir(holder), 1)] if holder else []
+    fix = f"perhaps you meant {close[0]!r}" if close else ""
+    return error("model_target_unknown", f"nothing is called {target!r}", fix=fix, got=target)
+
+
+def _exists(target: str) -> bool:
+    """Whether a dotted name leads to something, the last parts being attributes."""
+    parts = target.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        value: Any = None
+        with _quiet():
+            value = importlib.import_module(".".join(parts[:count]))
+        if value is not None:
+            for name in parts[count:]:
+                value = getattr(value, name, None)
+            return value is not None
+    return False
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    try:
+        yield
+    except Exception:  # noqa: BLE001, S110 - importing a user's package may raise anything; the name then counts as absent
+        pass
+
+
+def _all_targets(factory: Any) -> Iterator[str]:
+    pending = [factory]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Mapping):
+            if "_target_" in value:
+                yield str(value["_target_"])
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
+
+
+def _causes(exc: BaseException) -> Iterator[BaseException]:
+    current: BaseException | None = exc
+    seen: list[BaseException] = []
+    while current is not None and current not in seen:
+        seen.append(current)
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def _first_line(exc: BaseException) -> str:
+    return next((line.strip() for line in str(exc).splitlines() if line.strip()), "no message")
+
+
+# -- inputs
+def arguments(spec: InputSpec) -> tuple[dict[str, Any], InputProvenance | None]:
+    """Keywords for `torchlens.trace`, and the provenance to note when the values were made here.
+
+    A bare shape is left to `torchlens.trace`, which knows which arguments are ids; with dtype, low, high or seed the
+    values are uniform on [low, high): 0 to 1 for floats, 0 to 2 for integers.
+    """
+    if spec.path is not None:
+        return {"x": _load(spec.path)}, None
+    if not spec.values:
+        return {"input_shape": _as_tuples(spec.shape)}, None
+    seed = int(spec.values.get("seed", 0))
+    generator = torch.Generator().manual_seed(seed)
+    shapes = _as_tuples(spec.shape)
+    if isinstance(shapes, Mapping):
+        named = {name: _tensor(spec.values, name, shape, generator) for name, shape in shapes.items()}
+        return {"input_kwargs": named}, _declared(named.values(), seed)
+    several = isinstance(shapes[0], tuple)
+    made = tuple(_tensor(spec.values, i if several else None, s, generator) for i, s in enumerate(shapes if several else (shapes,)))
+    return {"x": made}, _declared(made, seed)
+
+
+def _as_tuples(shape: Any) -> Any:
+    if isinstance(shape, Mapping):
+        return {str(name): tuple(size) for name, size in shape.items()}
+    return tuple(tuple(size) for size in shape) if isinstance(shape[0], (list, tuple)) else tuple(shape)
+
+
+def _tensor(values: Mapping[str, Any], place: object, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    dtype = getattr(torch, _at(values.get("dtype"), place, "float32"))
+    if dtype == torch.bool:
+        return torch.randint(2, shape, generator=generator).bool()
+    if dtype.is_floating_point or dtype.is_complex:
+        low, high = _at(values.get("low"), place, 0.0), _at(values.get("high"), place, 1.0)
+        return (torch.rand(shape, generator=generator) * (high - low) + low).to(dtype)
+    low, high = int(_at(values.get("low"), place, 0)), int(_at(values.get("high"), place, 2))
+    return torch.randint(low, max(high, low + 1), shape, generator=generator).to(dtype)
+
+
+def _at(value: Any, place: object, default: Any) -> Any:
+    """The value for one argument: the common one, or its entry of a list or mapping."""
+    if isinstance(value, Mapping):
+        return value.get(place, default)
+    if isinstance(value, (list, tuple)):
+        return value[place] if isinstance(place, int) and place < len(value) else default
+    return default if value is None else value
+
+
+def _declared(tensors: Any, seed: int) -> InputProvenance:
+    facts = tuple((tuple(t.shape), str(t.dtype).removeprefix("torch."), str(t.device)) for t in tensors)
+    return InputProvenance("declared", facts, "random values", seed)
+
+
+def _load(path: str) -> Any:
+    """Tensors of a file: `.npy`, or `.pt` without any code in it."""
+    try:
+        if Path(path).suffix == ".npy":
+            import numpy
+
+            return torch.from_numpy(numpy.load(path, allow_pickle=False))
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as exc:  # noqa: BLE001 - whatever a broken file causes is one coded error
+        what = f"input.path={path!r} cannot be read: {type(exc).__name__}: {_first_line(exc)}"
+        raise error("input_file_unreadable", what, path=path) from exc

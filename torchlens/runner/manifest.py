@@ -1,0 +1,91 @@
+"""The `manifest.json` of a job folder: what was drawn, from which settings, with which versions, and what failed.
+
+Holds no date, host, user or absolute path of ours, so that equal jobs leave equal manifests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import shlex
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from torchlens import __version__
+from torchlens.base.errors import TorchLensError, TorchLensWarning
+from torchlens.drawings import write_atomically
+from torchlens.runner.figures import MANIFEST, Figure
+from torchlens.runner.job import Job
+
+SCHEMA = "torchlens_manifest_v1"
+_PACKAGES = ("torch", "graphviz-pure", "torchvision", "timm", "transformers")
+
+
+def describe(job: Job) -> dict[str, Any]:
+    """The manifest of a job before anything ran; its figures are filled in as they finish."""
+    return {
+        "schema": SCHEMA,
+        "status": "running",
+        "command": shlex.join(["python", "-m", "torchlens.run", *job.overrides]),
+        "versions": {"torchlens": __version__, "python": platform.python_version(), **_versions()},
+        "figures": {figure.name: _planned(figure) for figure in job.figures},
+    }
+
+
+def _planned(figure: Figure) -> dict[str, Any]:
+    options, origin = figure.request.options, figure.request.origin
+    resolved = {name: {"value": getattr(options, name), "set_by": origin[name]} for name in origin}
+    return {
+        "status": "not drawn",
+        "chosen": dict(figure.chosen),
+        "model": {
+            "factory": figure.model.factory,
+            "mode": figure.model.mode,
+            "seed": figure.model.seed,
+            "input": _input(figure),
+        },
+        "options": resolved,
+        "files": [],
+        "warnings": [],
+    }
+
+
+def _input(figure: Figure) -> dict[str, Any]:
+    spec = figure.model.input
+    return {"path": spec.path} if spec.path is not None else {"shape": spec.shape, **spec.values}
+
+
+def file_entry(path: Path, folder: Path, file_format: str) -> dict[str, Any]:
+    """What is noted of a written file. bytes: its size."""
+    content = path.read_bytes()
+    name = path.relative_to(folder).as_posix()
+    return {"file": name, "format": file_format, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def problem(exc: BaseException) -> dict[str, str]:
+    """What is noted of a failure: its code, if it has one, and its text."""
+    code = exc.code if isinstance(exc, TorchLensError) else type(exc).__name__
+    return {"code": code, "text": " ".join(str(exc).split())}
+
+
+def warning_entry(warning: TorchLensWarning) -> dict[str, str]:
+    """What is noted of a warning."""
+    return {"code": warning.code, "text": " ".join(str(warning).split())}
+
+
+def write(folder: Path, manifest: dict[str, Any]) -> Path:
+    """Write the manifest into the job's folder; it appears whole or not at all."""
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, default=str)
+    return write_atomically(folder / MANIFEST, f"{text}\n".encode())
+
+
+def _versions() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,82 @@
+"""What a person sees while a job runs: a live line on a terminal, plain lines elsewhere.
+
+Written paths go to standard output, one a line, so that they can be piped; everything else goes to standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+
+class Reporter:
+    """Tells what happens. steps: how many recordings and figures the job has."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps, self._done = steps, 0
+        self._console = _console()
+        self._status: Any = None
+
+    def __enter__(self) -> Reporter:
+        if self._console is not None:
+            self._status = self._console.status("")
+            self._status.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._status is not None:
+            self._status.__exit__(*exc)
+
+    def step(self, text: str) -> None:
+        """Say what starts now."""
+        self._done += 1
+        line = f"[{self._done}/{self._steps}] {text}"
+        if self._status is not None:
+            self._status.update(line.replace("[", "\\["))
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+    def wrote(self, path: Path) -> None:
+        """Print a written path, relative to the working directory if it is below it."""
+        with self._paused():
+            print(shown(path), flush=True)
+
+    def note(self, text: str) -> None:
+        """Print a warning or failure of one line."""
+        with self._paused():
+            print(" ".join(text.split()), file=sys.stderr, flush=True)
+
+    def _paused(self) -> AbstractContextManager[object]:
+        """The live line must not mix with printed ones."""
+        if self._status is None:
+            return nullcontext()
+        self._status.stop()
+        return _Restart(self._status)
+
+
+class _Restart:
+    def __init__(self, status: Any) -> None:
+        self._status = status
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        self._status.start()
+
+
+def shown(path: Path) -> str:
+    """A path as short as it is clear."""
+    path = path.resolve()
+    here = Path.cwd().resolve()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def _console() -> Any:
+    if not sys.stderr.isatty():
+        return None
+    from rich.console import Console
+
+    return Console(file=sys.stderr)
