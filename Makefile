@@ -1,7 +1,8 @@
 # The one entry to everything. Each target makes .venv itself, so nothing has to be activated.
 #   make figure   draw the default figure          make check    format, lint, types, layers
 #   make test     run the tests                    make golden   rewrite the golden files
-#   make bench    print the benchmarks             make format   let ruff rewrite the files
+#   make bench    print the benchmarks             make docs     draw the pictures of the documents
+#   make format   let ruff rewrite the files
 # PYTHON=python3.12 picks the interpreter that .venv is made with; ARGS="..." goes to the command of the target.
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install figure test check format golden bench
+.PHONY: help install figure test check format golden docs bench
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -22,7 +23,7 @@ install: $(STAMP)
 
 # pip changes only what is missing or too old: packages that already satisfy pyproject.toml stay as they are.
 $(STAMP): pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else "Python 3.11 or newer is needed; make PYTHON=... picks one")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[dev,models,sweep]'
 	@touch $@
@@ -45,6 +46,10 @@ format: $(STAMP)
 
 golden: $(STAMP)
 	$(BIN)/python -m tests.golden.regenerate $(ARGS)
+
+docs: $(STAMP)
+	@$(BIN)/python -m torchlens.run encoding=flops draw.color_scale=rank draw.depth=2 draw.direction=leftright \
+	  formats=[svg] output=docs figures.main.path=demo
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/import_time.py

@@ -23,12 +23,12 @@ LIMIT_S = 1.5
 def draw_once(ops: int, options: dict[str, object]) -> tuple[dict[str, float], str, int]:
     """CPU seconds per step for a newly recorded trace, the DOT text, and the number of nodes."""
     import torch
-    from torchlens.settings.compose import resolve
 
     import torchlens as tl
     from torchlens.plan import make_plan
     from torchlens.render import dot
     from torchlens.scene import build
+    from torchlens.settings.compose import resolve
     from workloads import nested
 
     torch.set_num_threads(1)

@@ -297,7 +297,9 @@ def residual(count: int = 2) -> TraceData:
     h = b.linear("embed", b.input("x", (2, 8)), 8)
     for k in range(count):
         with b.module(f"blocks.{k}", "Block") as block:
-            norm = b.leaf(f"blocks.{k}.norm", "LayerNorm", "layer_norm", [h], (2, 8), config=(("normalized_shape", (8,)),))
+            norm = b.leaf(
+                f"blocks.{k}.norm", "LayerNorm", "layer_norm", [h], (2, 8), config=(("normalized_shape", (8,)),)
+            )
             with b.module(f"blocks.{k}.mlp", "Mlp") as mlp:
                 inner = b.op("relu", [b.linear(f"blocks.{k}.mlp.fc1", norm, 16)], (2, 16))
                 mlp.returns = [b.linear(f"blocks.{k}.mlp.fc2", inner, 8)]
@@ -324,7 +326,9 @@ def multi_output() -> TraceData:
     """An LSTM with three outputs, max over a dim with two, a scalar, and a dict of results."""
     b = Builder("Tagger")
     x = b.input("x", (2, 5, 8))
-    weights = [b.param(f"lstm.{name}_l0", (64, 8 if name == "weight_ih" else 16)) for name in ("weight_ih", "weight_hh")]
+    weights = [
+        b.param(f"lstm.{name}_l0", (64, 8 if name == "weight_ih" else 16)) for name in ("weight_ih", "weight_hh")
+    ]
     with b.module("lstm", "LSTM") as call:
         y = b.op("lstm", [x], outs=[(2, 5, 16), (1, 2, 16), (1, 2, 16)], params=weights, flops=None)
         call.returns = [Ref(y.node, k) for k in range(3)]
@@ -345,7 +349,10 @@ def demo() -> TraceData:
         for k, (cin, cout) in enumerate(((3, 8), (8, 16))):
             place = f"features.{k}"
             with b.module(place, "ConvBlock") as block:
-                weight, bias = b.param(f"{place}.conv.weight", (cout, cin, 3, 3)), b.param(f"{place}.conv.bias", (cout,))
+                weight, bias = (
+                    b.param(f"{place}.conv.weight", (cout, cin, 3, 3)),
+                    b.param(f"{place}.conv.bias", (cout,)),
+                )
                 shape = (1, cout, 8, 8)
                 config = (("in_channels", cin), ("out_channels", cout), ("kernel_size", (3, 3)), ("padding", (1, 1)))
                 h = b.leaf(f"{place}.conv", "Conv2d", "conv2d", [h], shape, params=(weight, bias), config=config)
@@ -379,7 +386,7 @@ def state() -> TraceData:
 
 def awkward() -> TraceData:
     """Hostile names, no shapes, one tensor read twice, an input that is an output, a late write, a dead end."""
-    b = Builder("A<b>&\"c\\N[0]")
+    b = Builder('A<b>&"c\\N[0]')
     x = b.input("kw.a b", None)
     y = b.input("ys.0", (3,))
     with b.module("bad.name-with <>&\"'\\ 漢\x01", "Cls\nName") as call:

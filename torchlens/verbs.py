@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,10 +45,8 @@ def trace(
     recording, error = record(model, args, kwargs, keep_values=save == "all", provenance=provenance)
     result = Trace(recording)
     if error is not None:
-        try:
+        with suppress(AttributeError):  # an exception class with slots: the trace is lost, the error is not
             error.partial_trace = result  # type: ignore[attr-defined]
-        except AttributeError:  # an exception class with slots; the trace is lost, the error is not
-            pass
         raise error
     return result
 
@@ -87,7 +86,11 @@ def draw(
 
 def _require_module(model: object) -> None:
     if not isinstance(model, nn.Module):
-        fail("trace_model_invalid", f"the model is a {type(model).__name__}, not a torch.nn.Module", got=type(model).__name__)
+        fail(
+            "trace_model_invalid",
+            f"the model is a {type(model).__name__}, not a torch.nn.Module",
+            got=type(model).__name__,
+        )
 
 
 def _arguments(

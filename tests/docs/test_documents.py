@@ -91,6 +91,17 @@ def test_the_makefile_has_every_target_that_is_named():
         assert named <= targets, path.name
 
 
+def test_the_pictures_are_what_make_docs_draws(tmp_path):
+    recipe = re.search(r"^docs:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    words = shlex.split(recipe.group(1).replace("\\\n", " "))
+    done = run(words[1:], tmp_path)
+    assert done.returncode == 0, done.stderr
+    drawn = {path.name: path.read_bytes() for path in (tmp_path / "docs" / "images").glob("*.svg")}
+    kept = {path.name: path.read_bytes() for path in (ROOT / "docs" / "images").glob("*.svg")}
+    assert drawn
+    assert drawn == kept, "make docs draws other pictures; look at them and keep them if they are meant"
+
+
 def test_anchors_of_the_costs_page_that_code_names_exist():
     titles = re.findall(r"^## (.+)$", (ROOT / "docs" / "costs.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     anchors = {re.sub(r"[^\w-]", "", title.lower().replace(" ", "-")) for title in titles}

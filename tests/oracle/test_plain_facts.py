@@ -6,6 +6,7 @@ import pytest
 
 from tests.oracle.facts import RECORDS, differences, trace_second_forward
 
+
 def _case(record: dict) -> object:
     heavy = () if record["family"] == "zoo" else (pytest.mark.models,)
     return pytest.param(record, id=record["key"], marks=heavy)

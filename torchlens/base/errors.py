@@ -78,7 +78,16 @@ class TorchLensWarning(UserWarning):
 
 _CLASSES: dict[str, type[TorchLensError]] = {
     cls.__name__: cls
-    for cls in (InvalidArgumentError, UnknownNameError, InputError, CaptureError, EvidenceError, UnavailableError, ConfigError, EngineError)
+    for cls in (
+        InvalidArgumentError,
+        UnknownNameError,
+        InputError,
+        CaptureError,
+        EvidenceError,
+        UnavailableError,
+        ConfigError,
+        EngineError,
+    )
 }
 
 

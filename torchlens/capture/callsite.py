@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import types
 from functools import lru_cache
+from pathlib import Path
 
 import torch
 
 from torchlens.records.ops import CallSite
 
-_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep + "capture" + os.sep
+_TORCH = str(Path(torch.__file__).resolve().parent) + os.sep
+_OURS = str(Path(__file__).resolve().parent) + os.sep
 _CALL_IMPL = torch.nn.Module._call_impl.__code__
 
 

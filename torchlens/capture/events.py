@@ -1,50 +1,60 @@
-"""What the handler appends: one tuple per node, and the tuple that stands for one live tensor.
+"""The rows that recording appends and keeps: one event per node, one entry per live tensor.
 
-Plain tuples with named positions, because one is made per recorded call: a slotted object costs several times more.
+Both are named tuples, made through `tuple.__new__`, because one is made per recorded call: the generated constructors
+cost several times more.
 """
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
-INPUT, OP, BUFFER, CONSTANT, OUTPUT = range(5)
-KIND_NAMES = ("input", "op", "buffer", "constant", "output")
+import torch
+
+from torchlens.capture.functions import FunctionInfo
+from torchlens.records.tensors import TensorSpec
+
+INPUT, OP, BUFFER, CONSTANT, OUTPUT = KINDS = ("input", "op", "buffer", "constant", "output")
+Position = tuple[int | str, ...]
+Parent = tuple[int, int, Position, bool]
 
 
 class Known(NamedTuple):
-    """What is known of one live tensor object; documents the positions of the tuples kept in `TensorTable`.
+    """What is known of one live tensor object.
 
     ref: weak reference to the tensor, the proof that an id still means it; node: index of the event that made it, -1
-    for a parameter or buffer not yet read as a node; output: which output of that event; version: the tensor's
-    version counter then (-1 for inference tensors); spec: its `TensorSpec`; state: 0, or 1 + index of a parameter, or
-    -1 - index of a buffer; late: events that wrote to its storage through another alias since.
+    for a parameter or buffer that was not read as a node yet; output: which output of that event; version: the
+    tensor's version counter then (-1 for inference tensors); state: 0, or 1 + index of a parameter, or -1 - index of
+    a buffer; late: events that wrote to its storage through another alias since.
     """
 
-    ref: object
+    ref: weakref.ref[torch.Tensor]
     node: int
     output: int
     version: int
-    spec: object
+    spec: TensorSpec
     state: int
     late: tuple[int, ...]
 
 
 class Event(NamedTuple):
-    """One node of the trace; documents the positions of the tuples in `Recorder.events`.
+    """One node of the trace.
 
-    info: the `FunctionInfo` of an op, else None; parents: (node, output, position, late) per tensor read; args and
-    kwargs: the call's arguments with every tensor replaced by its spec; outs: specs of the outputs; nanoseconds: wall
-    clock of the call alone; call: index of the module call; site: flat (code, instruction) pairs, innermost first;
-    params and buffers: indexes read; inplace: an argument was written; value: Python value of a 0-dim output;
-    path: address of inputs, outputs, buffers and constants.
+    info: the function of an op, None for other kinds; parents: (node, output, position, late) per tensor read; args
+    and kwargs: the call's arguments with every tensor replaced by its spec; nanoseconds: wall clock of the call alone;
+    call: index of the module call; site: flat (code, instruction) pairs, innermost first; params and buffers: indexes
+    read; inplace: an argument was written; value: Python value of a 0-dim output; path: address of inputs, outputs,
+    buffers and constants.
     """
 
-    kind: int
-    info: object
-    parents: tuple[tuple[int, int, tuple[int | str, ...], bool], ...]
+    kind: str
+    info: FunctionInfo | None
+    parents: tuple[Parent, ...]
     args: tuple[object, ...]
     kwargs: dict[str, object] | None
-    outs: tuple[object, ...]
+    outs: tuple[TensorSpec, ...]
     nanoseconds: int | None
     call: int
     site: tuple[object, ...]
@@ -53,3 +63,7 @@ class Event(NamedTuple):
     inplace: bool
     value: object
     path: str
+
+
+make_known: Callable[[tuple[object, ...]], Known] = partial(tuple.__new__, Known)
+make_event: Callable[[tuple[object, ...]], Event] = partial(tuple.__new__, Event)

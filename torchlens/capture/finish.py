@@ -9,13 +9,15 @@ import torch
 from torch import nn
 
 from torchlens.capture import callsite, schemas
-from torchlens.capture.dispatch import IDENTITY, Recorder
-from torchlens.capture.events import KIND_NAMES, OP, Event
+from torchlens.capture.dispatch import Recorder
+from torchlens.capture.event_log import IDENTITY
+from torchlens.capture.events import Event
 from torchlens.ops import arguments, flops
 from torchlens.records.flow import BranchTest
 from torchlens.records.labels import Namer, op_type, pass_label
 from torchlens.records.ops import ArgRef, CallSite, LayerRecord
 from torchlens.records.provenance import Environment, InputProvenance, Outcome
+from torchlens.records.tensors import TensorSpec
 from torchlens.records.trace_data import Deferred, NodeTable, TraceData
 
 
@@ -28,10 +30,10 @@ def build(
     keep_values: bool,
 ) -> TraceData:
     """The trace of what a recorder saw. Linear in the number of events."""
-    events = recorder.events
-    calls = recorder.modules.call_records()
+    events = recorder.log.events
+    calls = recorder.log.modules.call_records()
     layers, layer_of, pass_of = _layers(events, [call.module for call in calls])
-    modules = recorder.modules.module_records()
+    modules = recorder.log.modules.module_records()
     data = TraceData(
         model_class=type(model).__name__,
         training=model.training,
@@ -39,9 +41,9 @@ def build(
         layers=layers,
         modules=modules,
         calls=calls,
-        params=recorder.modules.param_records(),
-        buffers=recorder.modules.buffer_records(),
-        branches=[_branch(recorder, test) for test in recorder.tests],
+        params=recorder.log.modules.param_records(),
+        buffers=recorder.log.modules.buffer_records(),
+        branches=_branches(recorder),
         provenance=provenance,
         environment=_environment(),
         outcome=Outcome(error is None, "" if error is None else f"{type(error).__name__}: {error}", keep_values),
@@ -55,19 +57,18 @@ def _layers(events: list[Event], module_of: list[int]) -> tuple[list[LayerRecord
 
     Same function, same parameter tensors, same module: one layer. Any other op is a layer of its own.
     """
-    namer, layers, members = Namer(), [], []
+    namer = Namer()
+    layers: list[LayerRecord] = []
+    members: list[list[int]] = []
     by_class: dict[tuple[object, ...], int] = {}
     layer_of, pass_of = [0] * len(events), [1] * len(events)
     for node, event in enumerate(events):
-        kind, info, params = event[0], event[1], event[9]
-        found = None
-        if kind == OP and params:
-            key = (info.name, params, module_of[event[7]])  # type: ignore[attr-defined]
-            found = by_class.setdefault(key, len(layers))
-        if found is None or found == len(layers):
-            found = len(layers)
-            name = op_type(info.name) if kind == OP else KIND_NAMES[kind]  # type: ignore[attr-defined]
-            label, n, step = namer.next(name, stepped=kind == OP)
+        found = len(layers)
+        if event.params and event.info is not None:
+            found = by_class.setdefault((event.info.name, event.params, module_of[event.call]), found)
+        if found == len(layers):
+            name = op_type(_name(event))
+            label, n, step = namer.next(name, stepped=event.info is not None)
             layers.append(LayerRecord(label, name, n, step, ()))
             members.append([])
         layer_of[node] = found
@@ -79,65 +80,80 @@ def _layers(events: list[Event], module_of: list[int]) -> tuple[list[LayerRecord
 
 
 def _columns(recorder: Recorder, layers: list[LayerRecord], layer_of: list[int], pass_of: list[int]) -> NodeTable:
-    events = recorder.events
+    events, sites = recorder.log.events, _Sites(recorder)
     count = len(events)
 
-    def bound(node: int) -> dict[str, object]:
-        info, args, kwargs = events[node][1], events[node][3], events[node][4]
-        return schemas.bind(info.func, info.name, args, kwargs or {})  # type: ignore[attr-defined]
-
-    def is_call(node: int) -> bool:
-        return events[node][0] == OP and events[node][1] is not IDENTITY
+    def facts(node: int) -> tuple[str, dict[str, object], tuple[TensorSpec, ...]] | None:
+        """Name, bound arguments and outputs of a call; None for anything that called no function."""
+        event = events[node]
+        if event.info is None or event.info is IDENTITY:
+            return None
+        return (
+            event.info.name,
+            schemas.bind(event.info.func, event.info.name, event.args, event.kwargs or {}),
+            event.outs,
+        )
 
     def config(node: int) -> tuple[tuple[str, object], ...]:
-        return arguments.shown(_name(events[node]), bound(node), events[node][5]) if is_call(node) else ()  # type: ignore[arg-type]
+        call = facts(node)
+        info = events[node].info
+        return arguments.shown(*call, schemas.defaults(info.func, info.name)) if call and info else ()
 
     def forward_flops(node: int) -> int | None:
-        if not is_call(node):
-            return 0
-        return flops.forward_flops(_name(events[node]), bound(node), events[node][5])  # type: ignore[arg-type]
+        call = facts(node)
+        return flops.forward_flops(*call) if call else 0
 
     def forward_macs(node: int) -> int | None:
-        return flops.forward_macs(_name(events[node]), bound(node), events[node][5]) if is_call(node) else None  # type: ignore[arg-type]
+        call = facts(node)
+        return flops.forward_macs(*call) if call else None
 
     return NodeTable(
         label=[pass_label(layers[k].label, p, layers[k].num_passes) for k, p in zip(layer_of, pass_of, strict=True)],
         layer=layer_of,
         pass_number=pass_of,
-        kind=[KIND_NAMES[event[0]] for event in events],
+        kind=[event.kind for event in events],
         func=[_name(event) for event in events],
-        path=[event[13] for event in events],
-        parents=[tuple(ArgRef(*parent) for parent in event[2]) for event in events],
-        outs=[event[5] for event in events],  # type: ignore[misc]
-        call=[event[7] for event in events],
-        params=[event[9] for event in events],
-        buffers=[event[10] for event in events],
-        inplace=[event[11] for event in events],
-        synthetic=[event[1] is IDENTITY for event in events],
-        value=[event[12] for event in events],
-        time_s=[None if event[6] is None else event[6] * 1e-9 for event in events],
+        path=[event.path for event in events],
+        parents=[tuple(map(ArgRef._make, event.parents)) for event in events],
+        outs=[event.outs for event in events],
+        call=[event.call for event in events],
+        params=[event.params for event in events],
+        buffers=[event.buffers for event in events],
+        inplace=[event.inplace for event in events],
+        synthetic=[event.info is IDENTITY for event in events],
+        value=[event.value for event in events],
+        time_s=[None if event.nanoseconds is None else event.nanoseconds * 1e-9 for event in events],
         config=Deferred(count, config),
         flops=Deferred(count, forward_flops),
         macs=Deferred(count, forward_macs),
-        site=Deferred(count, lambda node: _site(recorder, node)),
+        site=Deferred(count, sites.of),
         composite=_composites(recorder, count),
     )
 
 
-def _site(recorder: Recorder, node: int) -> CallSite | None:
-    """The user's line behind a call: on its own frames, else on those around the module calls it ran in."""
-    event, modules = recorder.events[node], recorder.modules
-    found = callsite.decode(event[8])
-    call: int | None = event[7]
-    while found is None and call is not None and event[0] == OP:
-        found = callsite.decode(modules.call_sites[call])
-        call = modules.parent_call(call)
-    return found
+class _Sites:
+    """The user's line behind each call. Holds the recorded frames only, so that a trace does not keep its model."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._events = recorder.log.events
+        self._calls, self._parents = recorder.log.modules.call_sites, recorder.log.modules.call_parents
+
+    def of(self, node: int) -> CallSite | None:
+        """From the call's own frames, else from those around the module calls it ran in; None for other kinds."""
+        event = self._events[node]
+        if event.info is None:
+            return None
+        found = callsite.decode(event.site)
+        call: int | None = event.call
+        while found is None and call is not None:
+            found = callsite.decode(self._calls[call])
+            call = self._parents[call]
+        return found
 
 
 def _name(event: Event) -> str:
     """Bare function name of an op; the kind's name for everything else."""
-    return event[1].name if event[0] == OP else KIND_NAMES[event[0]]  # type: ignore[attr-defined]
+    return event.kind if event.info is None else event.info.name
 
 
 def _composites(recorder: Recorder, count: int) -> list[str]:
@@ -148,10 +164,12 @@ def _composites(recorder: Recorder, count: int) -> list[str]:
     return names
 
 
-def _branch(recorder: Recorder, test: tuple[int, bool, tuple[object, ...]]) -> BranchTest:
-    node, value, site = test
-    place = callsite.decode(site) or _site(recorder, node)
-    return BranchTest(node, "bool", value, place.file if place else "", place.line if place else 0)
+def _branches(recorder: Recorder) -> list[BranchTest]:
+    sites, tests = _Sites(recorder), []
+    for node, value, site in recorder.tests:
+        place = callsite.decode(site) or sites.of(node)
+        tests.append(BranchTest(node, "bool", value, place.file if place else "", place.line if place else 0))
+    return tests
 
 
 def _index_state(data: TraceData) -> None:
@@ -176,6 +194,3 @@ def _environment() -> Environment:
     except PackageNotFoundError:  # run from a checkout that is not installed
         own = ""
     return Environment(torch.__version__, own, platform.python_version(), platform.platform(), torch.get_num_threads())
-
-
-

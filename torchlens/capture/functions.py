@@ -8,6 +8,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -21,20 +22,27 @@ _READS = frozenset(
 )
 # Queries asked so often that looking at their arguments would cost more than they do; and functions whose inside is
 # Python's own protocol work, which no reader of a figure wants to see.
-_SKIPPED = frozenset(
-    """
-    size dim ndimension numel nelement stride storage_offset element_size data_ptr is_contiguous is_floating_point
-    is_complex is_signed is_inference is_cuda is_nested is_sparse is_quantized is_tensor is_storage get_device
-    untyped_storage storage has_names requires_grad_ retain_grad register_hook register_post_accumulate_grad_hook
-    _is_view _is_zerotensor is_neg is_conj is_same_size is_set_to _version share_memory_ is_shared is_pinned
-    __repr__ __format__ __deepcopy__ __reduce_ex__ __setstate__ __hash__ __len__ __dir__ backward __dlpack__
-    __dlpack_device__ _set_grad_enabled set_grad_enabled is_grad_enabled result_type can_cast promote_types
-    broadcast_shapes dim_order names refine_names rename_ _has_compatible_shallow_copy_type
-    """.split()
+_SKIPPED = frozenset({
+    "size", "dim", "ndimension", "numel", "nelement", "stride", "storage_offset", "element_size", "data_ptr",
+    "is_contiguous", "is_floating_point", "is_complex", "is_signed", "is_inference", "is_cuda", "is_nested",
+    "is_sparse", "is_quantized", "is_tensor", "is_storage", "get_device", "untyped_storage", "storage", "has_names",
+    "requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook", "_is_view",
+    "_is_zerotensor", "is_neg", "is_conj", "is_same_size", "is_set_to", "_version", "share_memory_", "is_shared",
+    "is_pinned", "__repr__", "__format__", "__deepcopy__", "__reduce_ex__", "__setstate__", "__hash__", "__len__",
+    "__dir__", "backward", "__dlpack__", "__dlpack_device__", "_set_grad_enabled", "set_grad_enabled",
+    "is_grad_enabled", "result_type", "can_cast", "promote_types", "broadcast_shapes", "dim_order", "names",
+    "refine_names", "rename_", "_has_compatible_shallow_copy_type",
+})  # fmt: skip
+_BUILTIN_TYPES = (
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodWrapperType,
 )
-_INPLACE_DUNDERS = frozenset(
-    f"__i{name}__" for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
-)
+_INPLACE_DUNDERS = frozenset({
+    "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__imatmul__",
+    "__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__",
+})  # fmt: skip
 
 
 # Fused norms update their running statistics without moving the version counter: argument positions of the training
@@ -46,19 +54,21 @@ SILENT_WRITES = {"batch_norm": (5, (3, 4)), "instance_norm": (5, (3, 4))}
 class FunctionInfo:
     """One torch function as the recorder sees it.
 
-    name: bare public name; mutates: its name or schema says that it writes to an argument.
+    name: bare public name; mutates: its name or schema says that it writes to an argument; pure: one of torch's own
+    functions, which write only where the name says so, and does not.
     """
 
-    func: Callable[..., object]
+    func: Callable[..., Any]
     name: str
     action: int
     mutates: bool
+    pure: bool = False
 
 
 _KNOWN: dict[object, FunctionInfo] = {}
 
 
-def info_of(func: Callable[..., object]) -> FunctionInfo:
+def info_of(func: Callable[..., Any]) -> FunctionInfo:
     """The entry of a function, made on first sight."""
     info = _KNOWN.get(func)
     if info is None:
@@ -75,8 +85,10 @@ def _classify(func: Callable[..., object]) -> FunctionInfo:
         return FunctionInfo(func, name, SKIP, False)
     if name in _READS:
         return FunctionInfo(func, name, READ, False)
-    opens = isinstance(func, types.FunctionType) and _is_torch(func) and mentions_check(func)
-    return FunctionInfo(func, name, OPEN if opens else RECORD, mutates)
+    if isinstance(func, types.FunctionType) and _is_torch(func) and mentions_check(func):
+        return FunctionInfo(func, name, OPEN, mutates)
+    own = isinstance(func, (*_BUILTIN_TYPES, torch._ops.OpOverload))
+    return FunctionInfo(func, name, RECORD, mutates, own and not mutates)
 
 
 def _classify_property(func: Callable[..., object], name: str) -> FunctionInfo:
@@ -142,7 +154,9 @@ class Bodies:
 
     def _copy(self, func: types.FunctionType) -> types.FunctionType:
         cells = tuple(self._cell(func, cell) for cell in func.__closure__ or ())
-        copy = types.FunctionType(func.__code__, self._globals_of(func), func.__name__, func.__defaults__, cells or None)
+        copy = types.FunctionType(
+            func.__code__, self._globals_of(func), func.__name__, func.__defaults__, cells or None
+        )
         copy.__kwdefaults__ = func.__kwdefaults__
         return copy
 
@@ -167,8 +181,3 @@ class Bodies:
 
 def _no(*_: object) -> bool:
     return False
-
-
-def is_tensor(value: object) -> bool:
-    """Whether a value is a tensor, asked without dispatching."""
-    return isinstance(value, torch.Tensor)

@@ -16,7 +16,8 @@ from torchlens.records.state import BufferRecord, ParamRecord
 class ModuleTable:
     """Addresses and running calls of one model.
 
-    state: id of a parameter -> 1 + its index, of a buffer -> -1 - its index; current: index of the running call.
+    state: id of a parameter -> 1 + its index, of a buffer -> -1 - its index; current: index of the running call;
+    call_sites and call_parents: per call, the frames that made it and the call around it.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -32,7 +33,7 @@ class ModuleTable:
         # one entry per module call
         self._call_module: list[int] = []
         self._call_number: list[int] = []
-        self._call_parent: list[int | None] = []
+        self.call_parents: list[int | None] = []
         self._call_ops: list[list[int]] = []
         self._call_span: list[list[int]] = []
         self._call_before: list[int] = []
@@ -82,7 +83,7 @@ class ModuleTable:
         self._times[index] += 1
         self._call_module.append(index)
         self._call_number.append(self._times[index])
-        self._call_parent.append(self.current if call else None)
+        self.call_parents.append(self.current if call else None)
         self._call_ops.append([])
         self._call_span.append([events, events])
         self._call_before.append(ops)
@@ -95,16 +96,12 @@ class ModuleTable:
     def leave(self, call: int, events: int) -> None:
         """Close a call, however it ended."""
         self._call_span[call][1] = events
-        self.current = self._call_parent[call] or 0
+        self.current = self.call_parents[call] or 0
 
     def returned(self, call: int, outputs: tuple[tuple[int, int], ...]) -> None:
         """Note what a call returned; without this it counts as left by an exception."""
         self._call_outputs[call] = outputs
         self._call_done[call] = True
-
-    def parent_call(self, call: int) -> int | None:
-        """The call around a call, None for the root's."""
-        return self._call_parent[call]
 
     def is_done(self, call: int) -> bool:
         """Whether the call has returned."""
@@ -127,7 +124,7 @@ class ModuleTable:
     def _found_address(self, module: nn.Module) -> str:
         """Path of a module kept in a plain list or dict of the calling module, `blocks[1]`; else its class name."""
         owner = self._modules[self._call_module[self.current]] if self._call_module else None
-        for name, value in (vars(owner).items() if owner is not None else ()):
+        for name, value in vars(owner).items() if owner is not None else ():
             key = _key_in(value, module)
             if key is not None:
                 return self._below(owner, f"{name}{key}")
@@ -136,7 +133,7 @@ class ModuleTable:
     def attribute_path(self, tensor: torch.Tensor) -> str:
         """Address of a tensor kept as a plain attribute of the running module, "" if it is none."""
         owner = self._modules[self._call_module[self.current]] if self._call_module else None
-        for name, value in (vars(owner).items() if owner is not None else ()):
+        for name, value in vars(owner).items() if owner is not None else ():
             key = _key_in(value, tensor)
             if key is not None:
                 return self._below(owner, f"{name}{key}")
@@ -194,7 +191,7 @@ class ModuleTable:
         """All module calls in order of entry."""
         return [
             ModuleCall(
-                call, self._call_module[call], self._call_number[call], self._call_parent[call],
+                call, self._call_module[call], self._call_number[call], self.call_parents[call],
                 tuple(self._call_ops[call]), self._call_outputs[call], (span[0], span[1]), self._call_done[call],
             )
             for call, span in enumerate(self._call_span)

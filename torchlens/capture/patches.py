@@ -34,26 +34,24 @@ class Watcher(Protocol):
 
 _ACTIVE: dict[int, Watcher] = {}
 _lock = threading.Lock()
-_undo: ExitStack | None = None
+_installed: list[ExitStack] = []
 
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
     """Route this thread's module and script calls to a watcher."""
-    global _undo
     thread = threading.get_ident()
     with _lock:
         if not _ACTIVE:
-            _undo = _install()
+            _installed.append(_install())
         _ACTIVE[thread] = watcher
     try:
         yield
     finally:
         with _lock:
             del _ACTIVE[thread]
-            if not _ACTIVE and _undo is not None:
-                _undo.close()
-                _undo = None
+            if not _ACTIVE:
+                _installed.pop().close()
 
 
 def is_active() -> bool:
@@ -84,20 +82,20 @@ def _replace(undo: ExitStack, owner: type, name: str, make: Callable[[Callable[.
 
 
 def _module_call(plain: Callable[..., object]) -> object:
-    def __call__(self: nn.Module, *args: object, **kwargs: object) -> object:
+    def call(self: nn.Module, *args: object, **kwargs: object) -> object:
         watcher = _ACTIVE.get(threading.get_ident())
         if watcher is None:
             return plain(self, *args, **kwargs)
         return watcher.run_module(plain, self, args, kwargs)
 
-    return __call__
+    return call
 
 
 def _script_call(plain: Callable[..., object]) -> object:
-    def __call__(self: object, *args: object, **kwargs: object) -> object:
+    def call(self: object, *args: object, **kwargs: object) -> object:
         watcher = _ACTIVE.get(threading.get_ident())
         if watcher is None:
             return plain(self, *args, **kwargs)
         return watcher.run_script(plain, self, args, kwargs)
 
-    return __call__
+    return call

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 
 @dataclass(slots=True)
@@ -47,7 +48,7 @@ def pinned(model: nn.Module) -> Iterator[Receipt]:
 
 
 def _plain_buffers(model: nn.Module) -> list[tuple[str, torch.Tensor]]:
-    return [(n, b) for n, b in model.named_buffers() if not isinstance(b, nn.parameter.UninitializedTensorMixin)]
+    return [(n, b) for n, b in model.named_buffers() if not is_lazy(b)]
 
 
 def _restore(buffers: list[tuple[str, torch.Tensor, torch.Tensor]]) -> Iterator[str]:
@@ -63,10 +64,10 @@ def state_hash(model: nn.Module) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for name, value in model.state_dict().items():
         digest.update(name.encode())
-        if not isinstance(value, torch.Tensor) or isinstance(value, nn.parameter.UninitializedTensorMixin):
+        if not isinstance(value, torch.Tensor) or is_lazy(value):
             continue
         digest.update(f"{value.dtype}{tuple(value.shape)}".encode())
         if value.layout is torch.strided and not value.is_quantized and value.device.type != "meta":
             flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-            digest.update(memoryview(flat.numpy()))
+            digest.update(flat.numpy().data)
     return digest.hexdigest()

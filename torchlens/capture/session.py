@@ -12,9 +12,9 @@ from torch import nn
 from torchlens.base.errors import fail
 from torchlens.capture import callsite, finish, patches
 from torchlens.capture.dispatch import Recorder
+from torchlens.capture.event_log import EventLog
 from torchlens.capture.functions import RECORD, FunctionInfo
 from torchlens.capture.modules import ModuleTable
-from torchlens.capture.tensors import TensorTable
 from torchlens.capture.values import Payloads
 from torchlens.inputs.leaves import argument_leaves, leaves, named_forward
 from torchlens.records.provenance import InputProvenance
@@ -49,7 +49,7 @@ def record(
     with patches.watching(session):
         result, error = session.run(args, dict(kwargs))
         data = finish.build(session.recorder, model, error, provenance or InputProvenance(), keep_values=keep_values)
-    return Recording(data, session.recorder.payloads, result if keep_values else None), error
+    return Recording(data, session.log.payloads, result if keep_values else None), error
 
 
 class Session:
@@ -58,45 +58,46 @@ class Session:
     def __init__(self, model: nn.Module, *, keep_values: bool) -> None:
         self.model = model
         self.modules = ModuleTable(model)
-        self.recorder = Recorder(TensorTable(), self.modules, Payloads() if keep_values else None)
+        self.log = EventLog(self.modules, Payloads() if keep_values else None)
+        self.recorder = Recorder(self.log)
         self._root_pending = False
 
     def run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[object, BaseException | None]:
         """Run the forward; outputs become nodes only if it returned."""
-        recorder, result, error = self.recorder, None, None
+        log, result, error = self.log, None, None
         root = self.modules.enter(self.model, 0, 0, ())
         for path, tensor in argument_leaves(named_forward(self.model), args, kwargs):
-            recorder.add_input(path, tensor)
+            log.add_input(path, tensor)
         self._root_pending = True
         try:
-            with recorder:
+            with self.recorder:
                 result = self.model(*args, **kwargs)
         except BaseException as raised:  # noqa: BLE001 - handed to the caller, who raises it again
             error = raised
         if error is None:
             if not self.modules.is_done(root):  # a class whose own __call__ never reaches nn.Module's
-                recorder.leave_module(root, result)
+                log.leave_module(root, result)
             for path, tensor in leaves(result):
-                recorder.add_output(path, tensor)
-        self.modules.leave(root, len(recorder.events))
+                log.add_output(path, tensor)
+        self.modules.leave(root, len(log.events))
         return result, error
 
     def run_module(
         self, plain: Callable[..., object], module: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> object:
         """One module call: its frame is closed whatever happens inside."""
-        recorder, modules = self.recorder, self.modules
+        log, modules = self.log, self.modules
         if self._root_pending and module is self.model:
             self._root_pending = False
             out = plain(module, *args, **kwargs)
-            recorder.leave_module(0, out)
+            log.leave_module(0, out)
             return out
-        call = modules.enter(module, len(recorder.events), recorder.op_count, callsite.walk(sys._getframe(2)))
+        call = modules.enter(module, len(log.events), log.op_count, callsite.walk(sys._getframe(2)))
         try:
             out = plain(module, *args, **kwargs)
-            recorder.leave_module(call, out)
+            log.leave_module(call, out)
         finally:
-            modules.leave(call, len(recorder.events))
+            modules.leave(call, len(log.events))
         return out
 
     def run_script(

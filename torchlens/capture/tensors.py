@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
-from torchlens.capture.events import Known
+from torchlens.capture.events import Known, make_known
 from torchlens.records.tensors import TensorSpec
 
+# Any other type may answer questions with its own `__torch_function__`, which is part of the user's program.
 PLAIN_TYPES = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
-NODE, OUTPUT, VERSION, SPEC, STATE, LATE = 1, 2, 3, 4, 5, 6
 
 
 class TensorTable:
@@ -29,23 +30,25 @@ class TensorTable:
     def find(self, tensor: torch.Tensor) -> Known | None:
         """The live entry of a tensor, None if it was never met."""
         entry = self.known.get(id(tensor))
-        return entry if entry is not None and entry[0]() is tensor else None  # type: ignore[operator]
+        return entry if entry is not None and entry.ref() is tensor else None
 
-    def register(
-        self, tensor: torch.Tensor, node: int, output: int, spec: TensorSpec | None, state: int = 0
-    ) -> TensorSpec:
+    def register(self, tensor: torch.Tensor, node: int, output: int = 0, state: int = 0) -> Known:
         """Name the event that made a tensor, as of now."""
-        if spec is None:
-            spec = self.spec_of(tensor)
-        self.known[id(tensor)] = (weakref.ref(tensor), node, output, version_of(tensor), spec, state, ())  # type: ignore[assignment]
-        return spec
+        entry = make_known((weakref.ref(tensor), node, output, version_of(tensor), self.spec_of(tensor), state, ()))
+        self.known[id(tensor)] = entry
+        return entry
+
+    def replace(self, tensor: torch.Tensor, entry: Known) -> Known:
+        """Put another entry in the place of a tensor's."""
+        self.known[id(tensor)] = entry
+        return entry
 
     def spec_of(self, tensor: torch.Tensor) -> TensorSpec:
         """Geometry of a tensor; equal tensors share one object."""
-        if type(tensor) not in PLAIN_TYPES:
-            with torch._C.DisableTorchFunctionSubclass():
-                return self._spec_of(tensor)
-        return self._spec_of(tensor)
+        if type(tensor) in PLAIN_TYPES:
+            return self._spec_of(tensor)
+        with torch._C.DisableTorchFunctionSubclass():
+            return self._spec_of(tensor)
 
     def _spec_of(self, tensor: torch.Tensor) -> TensorSpec:
         try:
@@ -68,24 +71,17 @@ class TensorTable:
 
     def refresh(self, tensor: torch.Tensor, entry: Known) -> Known:
         """The entry of a tensor whose version moved: later writers of overlapping bytes become late parents."""
+        late = list(entry.late)
         place = extent(tensor)
-        late = list(entry[LATE])
         if place is not None:
             storage, first, last = place
-            since = max(entry[NODE], *late) if late else entry[NODE]
-            for node, lo, hi in _after(self._writes.get(storage, []), since):
-                if lo < last and first < hi:
-                    late.append(node)
-        fresh = (entry[0], entry[NODE], entry[OUTPUT], version_of(tensor), entry[SPEC], entry[STATE], tuple(late))
-        self.known[id(tensor)] = fresh  # type: ignore[assignment]
-        return fresh  # type: ignore[return-value]
+            writes = _after(self._writes.get(storage, []), late[-1] if late else entry.node)
+            late += [node for node, lo, hi in writes if lo < last and first < hi]
+        return self.replace(tensor, entry._replace(version=version_of(tensor), late=tuple(late)))
 
 
 def version_of(tensor: torch.Tensor) -> int:
-    """The tensor's version counter; -1 for an inference tensor, which has none.
-
-    A subclass must not see the question: its own `__torch_function__` is part of the user's program.
-    """
+    """The tensor's version counter; -1 for an inference tensor, which has none."""
     try:
         if type(tensor) in PLAIN_TYPES:
             return tensor._version
@@ -106,7 +102,7 @@ def extent(tensor: torch.Tensor) -> tuple[int, int, int] | None:
             count = tensor.numel()
     except (RuntimeError, NotImplementedError, AttributeError):
         return None
-    return storage, first, first + (span * size if count else 0)
+    return storage, int(first), int(first + (span * size if count else 0))
 
 
 def _after(writes: list[tuple[int, int, int]], node: int) -> list[tuple[int, int, int]]:
@@ -119,19 +115,15 @@ def _after(writes: list[tuple[int, int, int]], node: int) -> list[tuple[int, int
 
 def _make_spec(tensor: torch.Tensor) -> TensorSpec:
     shape = tuple(int(size) for size in tensor.shape)
-    count = 1
-    for size in shape:
-        count *= size
-    return TensorSpec(
-        shape, _dtype_name(tensor.dtype), str(tensor.device), count * tensor.element_size(), tensor.requires_grad
-    )
+    nbytes = tensor.numel() * tensor.element_size()
+    return TensorSpec(shape, _dtype_name(tensor.dtype), str(tensor.device), nbytes, tensor.requires_grad)
 
 
 def _dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def map_tensors(value: object, change: Callable[[torch.Tensor], object]) -> object:
+def map_tensors(value: Any, change: Callable[[torch.Tensor], object]) -> Any:
     """A copy of an argument or result structure with every tensor replaced; other leaves are kept as they are.
 
     Only lists, tuples (named ones too) and dicts are entered: these are what torch functions take and return.
@@ -140,10 +132,28 @@ def map_tensors(value: object, change: Callable[[torch.Tensor], object]) -> obje
         return change(value)
     if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
         parts = [map_tensors(part, change) for part in value]
-        if isinstance(value, list):
-            return parts
         make = getattr(type(value), "_make", None) or type(value)
         return make(parts)
     if isinstance(value, dict):
         return {key: map_tensors(part, change) for key, part in value.items()}
     return value
+
+
+def flat_tensors(value: object) -> list[torch.Tensor]:
+    """Tensors of a call's arguments or result in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    found: list[torch.Tensor] = []
+    map_tensors(value, found.append)
+    return found
+
+
+def scalar_value(tensor: torch.Tensor, spec: TensorSpec) -> object:
+    """Python value of a 0-dim CPU tensor; None for any other and where it cannot be read (batched, fake)."""
+    if spec.shape != () or spec.device != "cpu":
+        return None
+    try:
+        with torch._C.DisableTorchFunctionSubclass():
+            return tensor.item()
+    except (RuntimeError, TypeError, NotImplementedError):
+        return None

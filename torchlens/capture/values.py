@@ -20,7 +20,7 @@ class Payloads:
         self._by_storage: dict[int, list[tuple[int, int, int]]] = {}
         self._unindexed: list[int] = []
 
-    def keep(self, node: int, out: object, written: Iterable[torch.Tensor]) -> None:
+    def keep(self, node: int, out: object, written: Iterable[torch.Tensor] = ()) -> None:
         """Keep the outputs of a node: what its call returned, or what it wrote if it returned no tensor."""
         if out is None:
             tensors = list({id(t): t for t in written}.values())

@@ -14,7 +14,20 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 
 _DEPTH = 6
-_ATOMS = (str, bytes, int, float, bool, complex, type(None), torch.nn.Module, torch.dtype, torch.device, torch.Size, type)
+_ATOMS = (
+    str,
+    bytes,
+    int,
+    float,
+    bool,
+    complex,
+    type(None),
+    torch.nn.Module,
+    torch.dtype,
+    torch.device,
+    torch.Size,
+    type,
+)
 
 
 def leaves(value: object, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:

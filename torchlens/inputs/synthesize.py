@@ -36,20 +36,27 @@ def synthesize(
     positional, named = _parse(model, input_shape)
     args = tuple(_tensor(model, "", shape, generator) for shape in positional)
     kwargs = {name: _tensor(model, name, shape, generator) for name, shape in named.items()}
-    facts = tuple((tuple(t.shape), str(t.dtype).removeprefix("torch."), str(t.device)) for t in (*args, *kwargs.values()))
+    facts = tuple(
+        (tuple(t.shape), str(t.dtype).removeprefix("torch."), str(t.device)) for t in (*args, *kwargs.values())
+    )
     return args, kwargs, InputProvenance("declared", facts, "random values", _SEED)
 
 
 def _parse(model: nn.Module, value: object) -> tuple[list[Shape], dict[str, Shape]]:
     if isinstance(value, Mapping):
-        known = [name for name in inspect.signature(model.forward).parameters]
+        known = list(inspect.signature(model.forward).parameters)
         for name in value:
             if name not in known and not _takes_any_keyword(model):
                 close = nearest(str(name), known)
                 fix = f"did you mean {close[0]!r}?" if close else "use the names that forward takes"
                 fail("input_shape_unknown_binding", f"forward has no parameter {name!r}", allowed=known, fix=fix)
         return [], {str(name): _shape(shape) for name, shape in value.items()}
-    if isinstance(value, Sequence) and value and isinstance(value[0], (Sequence, torch.Size)) and not isinstance(value, str):
+    if (
+        isinstance(value, Sequence)
+        and value
+        and isinstance(value[0], (Sequence, torch.Size))
+        and not isinstance(value, str)
+    ):
         return [_shape(shape) for shape in value], {}
     return [_shape(value)], {}
 

@@ -112,7 +112,7 @@ FAMILIES: tuple[Family, ...] = (
          {"normalized_shape": ALWAYS, "eps": 1e-5}, "per output", 5, 2.5, redundant=_TRAILING),
     # No mean to subtract: square, sum, scale, weight.
     _row("rms norm", "rms_norm",
-         {"normalized_shape": ALWAYS, "eps": None}, "per output", 4, 2.5, redundant=_TRAILING),
+         {"normalized_shape": ALWAYS, "eps": None}, "per output", 4, 2.5),
     _row("group norm", "group_norm", {"num_groups": ALWAYS, "eps": 1e-5}, "per output", 5, 2.5),
     _row("dropout", "dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout",
          {"p": ALWAYS, "training": True}, "dropout", 2),
@@ -139,6 +139,9 @@ FAMILIES: tuple[Family, ...] = (
          {"output_size": None, "scale_factors": None, "align_corners": False}, "per output", 4),
     _row("grid sample", "grid_sample grid_sampler",
          {"mode": "bilinear", "padding_mode": "zeros", "align_corners": None}, "per output", 4),
+    _row("region", "roi_align roi_pool ps_roi_align ps_roi_pool",
+         {"output_size": ALWAYS, "pooled_height": ALWAYS, "pooled_width": ALWAYS, "spatial_scale": 1.0,
+          "sampling_ratio": -1, "aligned": False}),
     _row("unfold", "unfold im2col",
          {"kernel_size": ALWAYS, "stride": 1, "padding": 0, "dilation": 1,
           "dimension": ALWAYS, "size": ALWAYS, "step": ALWAYS}, "free"),
@@ -149,6 +152,9 @@ FAMILIES: tuple[Family, ...] = (
     _row("embedding", "embedding",
          {"num_embeddings": ALWAYS, "embedding_dim": ALWAYS, "padding_idx": -1, "max_norm": None}, "free",
          derive="embedding", redundant={"embedding_dim": "output last"}),
+    _row("embedding bag", "embedding_bag",
+         {"num_embeddings": ALWAYS, "embedding_dim": ALWAYS, "mode": "mean", "padding_idx": -1, "max_norm": None},
+         derive="embedding"),
     _row("one hot", "one_hot", {"num_classes": -1}, "free"),
     # -- reductions
     _row("reduction", "sum nansum mean nanmean prod amax amin aminmax max min argmax argmin any all count_nonzero",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from torchlens.base.units import passes_text
 from torchlens.ops.families import is_commutative
 from torchlens.plan.graph import MODULE, PlanEdge, PlanNode, Position, Tensor
 from torchlens.plan.roll import Groups
@@ -17,13 +18,15 @@ from torchlens.records.ops import ArgRef
 from torchlens.records.trace_data import TraceData
 
 CROWDED = 4
+_ELEMENTS = "*"
 Key = tuple[int, int, Position | None, int | None, bool]
 
 
 @dataclass(slots=True)
 class _Arrow:
-    """What has been seen of one arrow. per_pass: tensors handed over in each pass of the target."""
+    """What has been seen of one arrow. elements: of a list argument, those it feeds; per_pass: tensors in each pass."""
 
+    elements: dict[int, None] = field(default_factory=dict[int, None])
     outputs: dict[int, None] = field(default_factory=dict[int, None])
     sources: dict[int, None] = field(default_factory=dict[int, None])
     per_pass: dict[int, int] = field(default_factory=dict[int, int])
@@ -62,12 +65,14 @@ class EdgeDrawer:
             tail = owner[source]
             if tail == head and self._inside(source, target):
                 continue
-            position = ref.position if named and not ref.late else None
+            position, element = self._position(ref, tail) if named and not ref.late else (None, None)
             key = (tail, head, position, self._tail_output(tail, head, source, output), ref.late)
             arrow = arrows.get(key)
             if arrow is None:
                 arrow = arrows[key] = _Arrow()
             arrow.outputs[output] = None
+            if element is not None:
+                arrow.elements[element] = None
             arrow.sources[self._pass_of(source, tail)] = None
             reader = self._pass_of(target, head)
             arrow.per_pass[reader] = arrow.per_pass.get(reader, 0) + 1
@@ -84,6 +89,13 @@ class EdgeDrawer:
                     yield node, output
             elif not self.selection.routine[node] and self.data.nodes.kind[node] == "buffer":
                 waiting += [(writer.node, writer.output) for writer in reversed(self.data.nodes.parents[node])]
+
+    def _position(self, ref: ArgRef, tail: int) -> tuple[Position, int | None]:
+        """The argument fed, and the element of a list where one node that stands for much feeds several of them."""
+        *outer, last = ref.position
+        if outer and isinstance(last, int) and (self.nodes[tail].kind == MODULE or self.nodes[tail].passes > 1):
+            return (*outer, _ELEMENTS), last
+        return ref.position, None
 
     def _commutes(self, target: int) -> bool:
         """Whether the order of the arguments is of no matter: `add(x, y, alpha=2)` is not `add(y, x, alpha=2)`."""
@@ -112,14 +124,13 @@ class EdgeDrawer:
 
     def _finish(self, key: Key, arrow: _Arrow) -> PlanEdge:
         tail, head, position, output, _ = key
+        if position and arrow.elements:
+            position = (*position[:-1], passes_text(arrow.elements))
         source, target = self.nodes[tail], self.nodes[head]
         if output is None and len(arrow.outputs) == 1 and source.kind != MODULE:
             several = len(self.data.nodes.outs[source.first]) > 1
             output = next(iter(arrow.outputs)) if several else None
-        if self.rolled:
-            count = max(arrow.per_pass.values())
-        else:
-            count = sum(arrow.per_pass.values())
+        tensors = max(arrow.per_pass.values()) if self.rolled else sum(arrow.per_pass.values())
         partial_in = self.rolled and len(arrow.per_pass) < target.passes
         partial_out = self.rolled and len(arrow.sources) < source.passes
         return PlanEdge(
@@ -130,7 +141,7 @@ class EdgeDrawer:
             output,
             tuple(sorted(arrow.per_pass)) if partial_in else (),
             tuple(sorted(arrow.sources)) if partial_out else (),
-            count,
+            tensors,
             arrow.dashed,
             tail >= head,
         )

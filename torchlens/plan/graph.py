@@ -53,7 +53,7 @@ class PlanEdge(NamedTuple):
 
     position: the argument it feeds, None where that is not said; crowded: its target has many arrows; output: which of
     the source's several outputs, None where there is one; in_passes and out_passes: the passes of target and source
-    that used it, empty where all did; count: how many tensors it stands for; back: it points against the flow.
+    that used it, empty where all did; tensors: how many it stands for; back: it points against the flow.
     """
 
     source: int
@@ -63,7 +63,7 @@ class PlanEdge(NamedTuple):
     output: int | None = None
     in_passes: tuple[int, ...] = ()
     out_passes: tuple[int, ...] = ()
-    count: int = 1
+    tensors: int = 1
     dashed: bool = False
     back: bool = False
 

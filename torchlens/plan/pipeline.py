@@ -88,7 +88,7 @@ def _module_node(data: TraceData, works: Works, boxed: list[int | None], members
 
 
 def _leaving(data: TraceData, call: int, members: list[int], whole: bool) -> tuple[Tensor, ...]:
-    """The tensors that a box hands on: what its module returned if all of it is in the box, else what is read outside."""
+    """The tensors that a box hands on: what its module returned if that is in the box, else what is read outside."""
     inside = set(members)
     returned = [tensor for tensor in data.calls[call].outputs if tensor[0] in inside]
     if returned and whole:

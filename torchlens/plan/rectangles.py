@@ -15,7 +15,8 @@ from torchlens.records.trace_data import TraceData
 @dataclass(frozen=True, slots=True)
 class Works:
     """op: per call, the op that is its whole work, or None; sole: per call, whether the module ran as that one op;
-    inside: per call, how many ops ran in it and below, bookkeeping left out."""
+    inside: per call, how many ops ran in it and below, bookkeeping left out.
+    """
 
     op: list[int | None]
     sole: list[bool]

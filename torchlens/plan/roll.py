@@ -17,16 +17,15 @@ from torchlens.records.trace_data import TraceData
 @dataclass(frozen=True, slots=True)
 class Groups:
     """members: per group its trace nodes, ascending, groups in order of their first one; owner: per trace node its
-    group, -1 for none; box: per group, whether it is a module drawn as one node."""
+    group, -1 for none; box: per group, whether it is a module drawn as one node.
+    """
 
     members: list[list[int]]
     owner: list[int]
     box: list[bool]
 
 
-def group_nodes(
-    data: TraceData, selection: Selection, works: Works, boxed: list[int | None], rolled: bool
-) -> Groups:
+def group_nodes(data: TraceData, selection: Selection, works: Works, boxed: list[int | None], rolled: bool) -> Groups:
     """Assign every used node: to the box it lies in, to its layer or to a node of its own; hidden ones to none."""
     members: list[list[int]] = []
     box: list[bool] = []

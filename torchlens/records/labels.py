@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 
 # Operators whose reflected form does the same work carry the name of the plain form; the others keep their own.
 _COMMUTED = {"radd": "add", "rmul": "mul", "rand": "and", "ror": "or", "rxor": "xor"}
 _UNSTEPPED = ("input", "output", "buffer", "constant")
 
 
+@lru_cache(maxsize=4096)
 def op_type(func_name: str) -> str:
     """The op part of a label: lower case, without underscores, dunder marks or the in-place mark.
 

@@ -36,22 +36,14 @@ class CallSite(NamedTuple):
 class Cost:
     """What one call cost. None = not measured or not known, never 0.
 
-    func_duration: seconds of wall clock of the wrapped call alone; flops_*: a multiply-add is 2; macs_forward only for
-    matmul, convolution and attention; activation_memory: bytes of the outputs.
+    func_duration: seconds of wall clock of the wrapped call alone; flops_forward: a multiply-add is 2; macs_forward
+    only for matmul, convolution and attention; activation_memory: bytes of the outputs.
     """
 
     func_duration: float | None = None
     flops_forward: int | None = None
-    flops_backward: int | None = None
     macs_forward: int | None = None
     activation_memory: int | None = None
-
-    @property
-    def flops_total(self) -> int | None:
-        """Forward and backward FLOPs together, None unless both are known."""
-        if self.flops_forward is None or self.flops_backward is None:
-            return None
-        return self.flops_forward + self.flops_backward
 
 
 @dataclass(slots=True)

@@ -109,18 +109,38 @@ class TraceData:
     def _make_record(self, i: int) -> OpRecord:
         t, layer = self.nodes, self.layers[self.nodes.layer[i]]
         return OpRecord(
-            index=i, label=t.label[i], layer_label=layer.label, pass_number=t.pass_number[i], num_passes=layer.num_passes,
-            kind=t.kind[i], func_name=t.func[i], type=layer.type, n=layer.n, step=layer.step, path=t.path[i],
-            inputs=t.parents[i], outs=t.outs[i], config=t.config[i],
+            index=i,
+            label=t.label[i],
+            layer_label=layer.label,
+            pass_number=t.pass_number[i],
+            num_passes=layer.num_passes,
+            kind=t.kind[i],
+            func_name=t.func[i],
+            type=layer.type,
+            n=layer.n,
+            step=layer.step,
+            path=t.path[i],
+            inputs=t.parents[i],
+            outs=t.outs[i],
+            config=t.config[i],
             params=tuple(self.params[p].address for p in t.params[i]),
             buffers=tuple(self.buffers[b].address for b in t.buffers[i]),
-            module_stack=self.module_stack(t.call[i]), is_inplace=t.inplace[i], synthetic=t.synthetic[i],
-            value=t.value[i], call_site=t.site[i], cost=self._cost(i),
+            module_stack=self.module_stack(t.call[i]),
+            is_inplace=t.inplace[i],
+            synthetic=t.synthetic[i],
+            value=t.value[i],
+            call_site=t.site[i],
+            cost=self._cost(i),
         )
 
     def _cost(self, i: int) -> Cost:
         t = self.nodes
-        return Cost(func_duration=t.time_s[i], flops_forward=t.flops[i], macs_forward=t.macs[i], activation_memory=self.nbytes[i])
+        return Cost(
+            func_duration=t.time_s[i],
+            flops_forward=t.flops[i],
+            macs_forward=t.macs[i],
+            activation_memory=self.nbytes[i],
+        )
 
     # -- names
     @cached_property

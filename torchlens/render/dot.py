@@ -7,6 +7,7 @@ graph's own names are a counter's, never a user's. Ids (`relu_1_2:2`, `cluster:f
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchlens.base.text import clean, truncate
@@ -22,34 +23,46 @@ from torchlens.scene.model import (
     SceneEdge,
     SceneNode,
     SwatchLine,
+    TextLine,
 )
-from torchlens.scene.model import TextLine
 
 TEXT_LIMIT = 4000
 ARROW_SIZE = 0.7
 LABEL_ANGLE, LABEL_DISTANCE, FARTHEST_LABEL = 45, 2.0, 5.0
 CELL_WIDTH, BAR_HEIGHT = 2, 10
+_ROOT_IDS = {"header": "caption:header", "caption": "caption", "key": "key"}
 SWATCH_WIDTH, SWATCH_HEIGHT = 18, 12
 GAP = 8
 
 _HTML = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "[": "&#91;", "]": "&#93;", "\\": "&#92;&#92;", "\n": "<BR/>"}
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+        '"': "&quot;",
+        "[": "&#91;",
+        "]": "&#93;",
+        "\\": "&#92;&#92;",
+        "\n": "<BR/>",
+    }
 )
 _QUOTED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_.:>~-]")
-_BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*|-?\d+(\.\d+)?")
 _NARROW, _WIDE = frozenset(" .,:;'!|()[]ijlftIr"), frozenset("mwMW@%")
 _PLAIN = 'BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0" ALIGN="LEFT"'
+# Inches. An ellipse has room around its rows anyway; the lid of a solid would touch its title.
+_MARGINS = {"oval": "0.03,0.02", "box": "0.11,0.06", "box3d": "0.15,0.1", "cylinder": "0.15,0.1"}
 _TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="{}">{}</TABLE>'
 
 
 def write(scene: Scene) -> str:
     """The figure as DOT text."""
     ids = _Ids()
-    lines = [f"digraph {quote(scene.title)} {{", *_defaults(scene.page, scene.root)]
+    writer = _NodeWriter(scene.nodes)
+    lines = [f"digraph {quote(scene.title)} {{", *_defaults(scene.page, scene.root, writer)]
     names = [ids.take(node.name) for node in scene.nodes]
     frames = [ids.take(box.name) for box in scene.boxes]
-    lines += _body(scene, names, frames)
+    lines += _body(scene, names, frames, writer)
     lines += _arrows(scene, names, ids)
     lines.append("}")
     return "\n".join(lines) + "\n"
@@ -71,20 +84,25 @@ def number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
+class _Html(str):
+    """Text that is an HTML-like label already, brackets included."""
+
+    __slots__ = ()
+
+
 def _attributes(values: Mapping[str, str | float | None]) -> str:
-    """`[name=value ...]`. A text that begins with `<` is an HTML-like label, anything else is quoted where it must be."""
+    """`[name=value ...]`, unset ones left out."""
     parts: list[str] = []
     for name, value in values.items():
-        if value is None:
-            continue
-        if not isinstance(value, str):
-            text = number(value)
-        elif value.startswith("<") or _BARE.fullmatch(value):
-            text = value
-        else:
-            text = quote(value)
-        parts.append(f"{name}={text}")
+        if value is not None:
+            parts.append(f"{name}={_value(value)}")
     return f"[{' '.join(parts)}]"
+
+
+def _value(value: str | float) -> str:
+    if isinstance(value, _Html):
+        return value
+    return quote(value) if isinstance(value, str) else number(value)
 
 
 class _Ids:
@@ -107,7 +125,7 @@ class _Ids:
 
 
 # -- graph
-def _defaults(page: Page, root: Sequence[RootLine]) -> Iterator[str]:
+def _defaults(page: Page, root: Sequence[RootLine], writer: _NodeWriter) -> Iterator[str]:
     graph: dict[str, str | float | None] = {
         "id": "tl-graph",
         "class": "torchlens",
@@ -128,7 +146,7 @@ def _defaults(page: Page, root: Sequence[RootLine]) -> Iterator[str]:
     yield f" graph {_attributes(graph)};"
     if page.attributes:
         yield f" graph [{' '.join(_user_attribute(name, value) for name, value in page.attributes.items())}];"
-    yield f" node {_attributes({'fontname': page.font, 'shape': 'oval', 'style': 'filled,solid'})};"
+    yield f" node {writer.defaults(page.font)};"
     edge = {
         "fontname": page.font,
         "fontsize": page.edge_font_size,
@@ -136,7 +154,7 @@ def _defaults(page: Page, root: Sequence[RootLine]) -> Iterator[str]:
         "color": page.edge_color,
         "penwidth": page.edge_width,
         "arrowsize": ARROW_SIZE,
-        "labelangle": float(LABEL_ANGLE),
+        "labelangle": LABEL_ANGLE,
         "labeldistance": LABEL_DISTANCE,
     }
     yield f" edge {_attributes(edge)};"
@@ -147,11 +165,17 @@ def _user_attribute(name: str, value: str | float) -> str:
     return f"{quote(name)}={quote(text)}"
 
 
-def _root_label(root: Sequence[RootLine]) -> str:
-    rows = "".join(f'<TR><TD ALIGN="LEFT">{_root_line(line)}</TD></TR>' for line in root)
+def _root_label(root: Sequence[RootLine]) -> _Html | None:
+    counts: Counter[str] = Counter()
+    rows = ""
+    for line in root:
+        kind = _ROOT_IDS[line.kind] if isinstance(line, TextLine) else "key"
+        counts[kind] += 1
+        # An engine writes the id only where there is a title too.
+        rows += f'<TR><TD ALIGN="LEFT" ID="{kind}:{counts[kind]}" TITLE=" ">{_root_line(line)}</TD></TR>'
     # A gap below keeps the label off the nodes.
     gap = f'<TR><TD HEIGHT="{GAP}"></TD></TR>'
-    return f"<{_TABLE.format(1, rows + gap)}>" if rows else ""
+    return _Html(f"<{_TABLE.format(1, rows + gap)}>") if rows else None
 
 
 def _root_line(line: RootLine) -> str:
@@ -173,11 +197,13 @@ def _root_line(line: RootLine) -> str:
 
 def _strip(parts: Sequence[str], width: int, height: int, line: BarLine | SwatchLine) -> str:
     """Parts side by side, tables among them as they are, in a table of fixed size: a free one would be stretched to the
-    width of the whole label."""
+    width of the whole label.
+    """
     texts = [part for part in parts if not part.startswith("<")]
     room = width + sum(_width(text, line.size) for text in texts)
     cells = "".join(
-        f'<TD ALIGN="LEFT">{part if part.startswith("<") else _font(part, line.size, line.color)}</TD>' for part in parts
+        f'<TD ALIGN="LEFT">{part if part.startswith("<") else _font(part, line.size, line.color)}</TD>'
+        for part in parts
     )
     return f"<TABLE {_PLAIN} {_fixed(room, max(height, round(line.size * 1.2)) + 2)}><TR>{cells}</TR></TABLE>"
 
@@ -198,7 +224,7 @@ def _font(text: str, size: float, color: str, bold: bool = False) -> str:
 
 
 # -- nodes and frames
-def _body(scene: Scene, names: Sequence[str], frames: Sequence[str]) -> Iterator[str]:
+def _body(scene: Scene, names: Sequence[str], frames: Sequence[str], writer: _NodeWriter) -> Iterator[str]:
     """Nodes and frames as a tree, each frame where its first node stands."""
     inside: dict[int | None, list[tuple[bool, int]]] = {None: []}
     for k, node in enumerate(scene.nodes):
@@ -211,7 +237,6 @@ def _body(scene: Scene, names: Sequence[str], frames: Sequence[str]) -> Iterator
         for opened in reversed(new):
             inside[scene.boxes[opened].parent].append((True, opened))
         inside[node.box].append((False, k))
-    writer = _NodeWriter(scene.page)
     open_frames: list[Iterator[tuple[bool, int]]] = [iter(inside[None])]
     while open_frames:
         for is_frame, k in open_frames[-1]:
@@ -230,11 +255,11 @@ def _open_frame(box: SceneBox, index: int, name: str, page: Page, indent: int) -
     """Every attribute that a frame would inherit from the one around it is set again."""
     title, *rest = box.lines
     texts = [f"<B>{html(title)}</B>", *(html(line) for line in rest)]
-    label = "<" + "".join(f'{text.replace("<BR/>", " ")}<BR ALIGN="LEFT"/>' for text in texts) + ">"
+    label = "".join(f'{text.replace("<BR/>", " ")}<BR ALIGN="LEFT"/>' for text in texts)
     attributes = {
         "id": name,
         "class": "module",
-        "label": label,
+        "label": _Html(f"<{label}>"),
         # With rankdir=BT the engine flips this: t is the start of the flow, at the bottom.
         "labelloc": "t",
         "labeljust": "l",
@@ -242,7 +267,7 @@ def _open_frame(box: SceneBox, index: int, name: str, page: Page, indent: int) -
         "fillcolor": box.fill,
         "color": box.stroke,
         "penwidth": box.stroke_width,
-        "peripheries": 1.0,
+        "peripheries": 1,
         "fontcolor": box.font_color,
         "margin": page.cluster_margin,
         "tooltip": box.tooltip or None,
@@ -252,37 +277,41 @@ def _open_frame(box: SceneBox, index: int, name: str, page: Page, indent: int) -
 
 
 class _NodeWriter:
-    """Writes node attributes; equal styles are written once."""
+    """Writes node attributes: the commonest style once for the whole graph, of the others what differs from it."""
 
-    def __init__(self, page: Page) -> None:
-        self._page = page
-        self._styles: dict[int, tuple[NodeStyle, str]] = {}
+    def __init__(self, nodes: Sequence[SceneNode]) -> None:
+        counts = Counter(node.style for node in nodes)
+        self._common = _style(max(counts, key=lambda style: counts[style])) if counts else {}
+        self._known: dict[NodeStyle, str] = {}
+
+    def defaults(self, font: str) -> str:
+        return _attributes({"fontname": font, **self._common})
 
     def attributes(self, node: SceneNode, name: str) -> str:
-        known = self._styles.get(id(node.style))
-        if known is None:
-            # The style is kept beside its text, so that its id stays its own.
-            known = self._styles[id(node.style)] = (node.style, _style(node.style))
+        style = self._known.get(node.style)
+        if style is None:
+            differing = {key: value for key, value in _style(node.style).items() if self._common[key] != value}
+            style = self._known[node.style] = f" {_attributes(differing)[1:-1]}" if differing else ""
         tooltip = f" tooltip={quote(node.tooltip)}" if node.tooltip else ""
-        return f'[id="{name}" class="{node.kind}" label={_node_label(node.rows)}{known[1]}{tooltip}]'
+        return f'[id="{name}" class="{node.kind}" label={_node_label(node.rows)}{style}{tooltip}]'
 
 
-def _style(style: NodeStyle) -> str:
-    attributes: dict[str, str | float | None] = {
-        "shape": style.shape if style.shape != "oval" else None,
-        "peripheries": float(style.peripheries) if (style.peripheries or 1) > 1 else None,
-        "style": f"filled,{style.dash}" if style.dash not in (None, "solid") else None,
+def _style(style: NodeStyle) -> dict[str, str | float | None]:
+    """All attributes of a style, none left to what the engine assumes."""
+    shape = style.shape or "oval"
+    return {
+        "shape": shape,
+        "margin": _MARGINS[shape],
+        "peripheries": style.peripheries or 1,
+        "style": f"filled,{style.dash or 'solid'}",
         "fillcolor": style.fill or "none",
+        # A two-colour fill runs from left to right.
+        "gradientangle": 0,
         "color": style.stroke or "none",
-        # The title would touch the lid.
-        "margin": "0.15,0.1" if style.shape in ("box3d", "cylinder") else None,
-        "penwidth": style.stroke_width if style.stroke_width is not None else 1.0,
+        "penwidth": 1.0 if style.stroke_width is None else style.stroke_width,
         "fontcolor": style.font_color,
         "fontsize": style.font_size,
-        # A two-colour fill is a gradient; at angle 0 it runs from left to right.
-        "gradientangle": 0.0 if ":" in (style.fill or "") else None,
     }
-    return f" {_attributes(attributes)[1:-1]}"
 
 
 def _node_label(rows: Sequence[Row]) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
+from functools import cache
 
 from torchlens.base.errors import fail
 from torchlens.render.artifacts import Artifact, Page
@@ -52,27 +53,24 @@ def read(data: bytes, *, title: str = "") -> Figure:
         fail("render_engine_failed", f"the engine wrote SVG that cannot be read: {cause}")
     for element in root.iter():
         element.tag = _plain(element.tag)
-        element.attrib = {_plain(name): _value(text) for name, text in element.attrib.items()}
+        element.attrib = {_plain(name): text for name, text in element.attrib.items()}
         element.tail = "\n"
     graph = root.find("g")
     if graph is None:
         fail("render_engine_failed", "the engine wrote SVG without a graph")
     title = title or graph.findtext("title") or ""
     _unwrap_tooltips(root)
-    _collect_gradients(root)
+    _collect_paints(root)
     _name_fonts(root)
     width, height = (float(root.get(side, "0").removesuffix("pt")) for side in ("width", "height"))
     return Figure(root, width, height, title)
 
 
+@cache
 def _plain(name: str) -> str:
     for uri, prefix in _NAMESPACES.items():
         name = name.replace(f"{{{uri}}}", prefix)
     return name
-
-
-def _value(text: str) -> str:
-    return "none" if text == "transparent" else text
 
 
 def _unwrap_tooltips(root: ET.Element) -> None:
@@ -101,11 +99,11 @@ def _tooltip_link(group: ET.Element) -> ET.Element | None:
     return group[0]
 
 
-def _collect_gradients(root: ET.Element) -> None:
-    """Move all gradients to one block, named by their content; equal ones become one."""
+def _collect_paints(root: ET.Element) -> None:
+    """Move all gradients to one block, named by their content; equal ones become one. No paint is always `none`."""
     names: dict[str, str] = {}
     kept: dict[str, ET.Element] = {}
-    for parent in list(root.iter()):
+    for parent in list(root.iter("g")):
         for block in parent.findall("defs"):
             for gradient in block:
                 old = gradient.attrib.pop("id")
@@ -120,10 +118,12 @@ def _collect_gradients(root: ET.Element) -> None:
         block.text = block.tail = "\n"
         block.extend(kept.values())
         root.insert(0, block)
-        for element in root.iter():
-            for side in ("fill", "stroke"):
-                if element.get(side, "").startswith("url("):
-                    element.set(side, names[element.attrib[side]])
+    names["transparent"] = "none"  # the word of older versions
+    for element in root.iter():
+        for side in ("fill", "stroke"):
+            color = element.get(side)
+            if color in names:
+                element.set(side, names[color])
 
 
 def _name_fonts(root: ET.Element) -> None:

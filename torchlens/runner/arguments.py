@@ -19,6 +19,8 @@ _VALUED = {
 }  # fmt: skip
 # Flags that Hydra answers itself; no job runs.
 _HYDRA = ("--cfg", "--info", "--hydra-help", "--shell-completion", "--resolve", "--package")
+# Hydra's other spelling of --multirun.
+_MULTIRUN = "hydra.mode=MULTIRUN"
 
 
 @dataclass
@@ -55,6 +57,9 @@ def read(argv: Sequence[str]) -> Arguments:
             close = nearest(name, (*_SWITCHES, *_VALUED), 1)
             fix = f"perhaps you meant {close[0]}" if close else "see --help; settings are written key=value"
             fail("config_invalid", f"unknown flag {word!r}", fix=fix, got=word)
+    if _MULTIRUN in found.overrides:
+        found.overrides.remove(_MULTIRUN)
+        found.multirun = True
     return found
 
 

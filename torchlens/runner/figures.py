@@ -193,4 +193,4 @@ def _check_paths(figures: Sequence[Figure]) -> None:
             other = taken.setdefault(file.casefold(), f"figure {figure.name!r}")
             if other != f"figure {figure.name!r}":
                 what = f"{other} and figure {figure.name!r} both write {file}"
-                fail("figure_path_conflict", what, fix=f"give one of them another name: figures.{figure.name}.path=...")
+                fail("figure_path_conflict", what, fix=f"give one of them another name: figures.{figure.name}.path=NAME")

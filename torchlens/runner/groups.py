@@ -49,10 +49,12 @@ class FileConfigSource(HydraFileConfigSource):
         """The names in all spellings of the folder; plural folders go by their group's name."""
         found: set[str] = set()
         for spelling in self._spellings(config_path):
-            if HydraFileConfigSource.is_group(self, spelling):
-                found.update(super().list(spelling, results_filter))
-        if config_path == "" and results_filter != ObjectType.CONFIG:
-            found.update(group for group in catalog.GROUPS if self.is_group(group))
+            folder = Path(self.path) / spelling
+            for child in folder.iterdir() if folder.is_dir() else ():
+                if child.is_dir() and results_filter != ObjectType.CONFIG and not child.name.startswith("__"):
+                    found.add(_PLURALS.get(child.name, child.name) if config_path == "" else child.name)
+                elif child.suffix == ".yaml" and results_filter != ObjectType.GROUP:
+                    found.add(child.stem)
         return sorted(found)
 
     @staticmethod

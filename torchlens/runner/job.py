@@ -22,11 +22,15 @@ _CHOSEN = ("model", "input", "view", "theme", "collapse", "encoding")
 
 @dataclass(frozen=True)
 class Job:
-    """What one job draws. out: its folder as configured; overrides: the words of its command line."""
+    """What one job draws.
+
+    out: its folder, of a multirun the folder of all jobs; overrides: the words of its command line; folders: the users' configuration folders.
+    """
 
     figures: tuple[Figure, ...]
     out: str
     overrides: tuple[str, ...]
+    folders: tuple[str, ...]
     threads: int | None
     explain: bool
 
@@ -54,7 +58,7 @@ def read_job(cfg: DictConfig, hydra: DictConfig) -> Job:
     )
     entries = {str(name): _entry(cfg.figures[name]) for name in cfg.figures}
     figures = plan_figures(run, entries)
-    return Job(figures, str(cfg.out), texts, _threads(cfg.threads), _flag("explain", cfg.explain))
+    return Job(figures, str(hydra.run.dir), texts, run.folders, _threads(cfg.threads), _flag("explain", cfg.explain))
 
 
 def present(node: DictConfig) -> dict[str, Any]:
@@ -127,4 +131,4 @@ def check_out(out: str) -> None:
     path = Path(out)
     existing = next((folder for folder in (path, *path.parents) if folder.exists()), Path())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
-        fail("output_path_invalid", f"cannot write to {out!r}", fix="choose another folder with out=...")
+        fail("output_path_invalid", f"cannot write to {out!r}", fix="choose another folder with out=DIR")

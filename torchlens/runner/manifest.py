@@ -18,6 +18,7 @@ from torchlens.base.errors import TorchLensError, TorchLensWarning
 from torchlens.drawings import write_atomically
 from torchlens.runner.figures import MANIFEST, Figure
 from torchlens.runner.job import Job
+from torchlens.runner.progress import shown
 
 SCHEMA = "torchlens_manifest_v1"
 _PACKAGES = ("torch", "graphviz-pure", "torchvision", "timm", "transformers")
@@ -28,10 +29,16 @@ def describe(job: Job) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "status": "running",
-        "command": shlex.join(["python", "-m", "torchlens.run", *job.overrides]),
+        "command": _command(job),
         "versions": {"torchlens": __version__, "python": platform.python_version(), **_versions()},
         "figures": {figure.name: _planned(figure) for figure in job.figures},
     }
+
+
+def _command(job: Job) -> str:
+    """The command that repeats the job, from the same folder."""
+    folders = [word for folder in job.folders for word in ("--config-dir", shown(Path(folder)))]
+    return shlex.join(["python", "-m", "torchlens.run", *folders, *job.overrides])
 
 
 def _planned(figure: Figure) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, OmegaConf
 
-from torchlens.runner.read import FIGURE_KEYS, INPUT_KEYS, MODEL_KEYS
+from torchlens.runner.figures import FIGURE_KEYS
+from torchlens.runner.spec import INPUT_KEYS, MODEL_KEYS
 from torchlens.settings import theme, view
 from torchlens.settings.options import options
 

@@ -1,15 +1,16 @@
-"""From a plan to a scene: words, looks, header and key. The last stage that knows the trace, the theme and the options."""
+"""From a plan to a scene: words, looks, header and key. The last stage that knows trace, theme and options."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
 from torchlens.base.colors import text_on
+from torchlens.base.units import passes_text
 from torchlens.plan.graph import MODULE, Plan, PlanBox, PlanEdge, PlanNode, Position
 from torchlens.records.trace_data import TraceData
-from torchlens.base.units import passes_text
 from torchlens.scene.caption import caption_lines
 from torchlens.scene.channels import color_channel
 from torchlens.scene.header import header_lines
@@ -24,6 +25,8 @@ from torchlens.settings.theme import Theme
 DIRECTIONS = {"bottomup": "BT", "topdown": "TB", "leftright": "LR", "rightleft": "RL"}
 DEFAULT_DIRECTION = "bottomup"
 OUTER_WIDTH, INNER_WIDTH = 5.0, 2.0
+# Labels at one end of a node that still have room, and characters of one that always has.
+CROWD, SHORT = 2, 4
 
 
 def build(plan: Plan, data: TraceData, request: DrawRequest) -> Scene:
@@ -45,7 +48,7 @@ def build(plan: Plan, data: TraceData, request: DrawRequest) -> Scene:
         page=_page(request, direction),
         root=tuple(root),
         nodes=tuple(nodes),
-        edges=tuple(_edge(edge, direction) for edge in plan.edges),
+        edges=tuple(_edges(plan, direction)),
         boxes=tuple(boxes),
         encoding=channel.encoding if channel else None,
     )
@@ -149,26 +152,41 @@ def _shape(node: PlanNode) -> str:
 
 
 # -- arrows
+def _edges(plan: Plan, direction: str) -> list[SceneEdge]:
+    """All arrows with their labels, which stand in the middle where an end has too many of them."""
+    edges = [_edge(edge, direction) for edge in plan.edges]
+    heads = Counter(edge.target for edge in edges if edge.head)
+    tails = Counter(edge.source for edge in edges if edge.tail)
+    for k, edge in enumerate(edges):
+        if heads[edge.target] > CROWD:
+            edge = edge._replace(middle=edge.head + edge.middle, head=())
+        if tails[edge.source] > CROWD and any(len(line) > SHORT for line in edge.tail):
+            edge = edge._replace(middle=edge.middle + edge.tail, tail=())
+        edges[k] = edge
+    return edges
+
+
 def _edge(edge: PlanEdge, direction: str) -> SceneEdge:
     """An arrow with its labels: argument and `In` at the head, output and `Out` at the tail, the rest in the middle."""
     argument = [_argument_text(edge.position)] if edge.position is not None else []
     output = [f"[{edge.output}]"] if edge.output is not None else []
     into = [f"In {passes_text(edge.in_passes)}"] if edge.in_passes else []
     out = [f"Out {passes_text(edge.out_passes)}"] if edge.out_passes else []
-    middle, head, tail = [], argument, output
+    middle: list[str] = []
+    head, tail = argument, output
     if edge.back:
-        middle += out + into if direction == "TB" else into + out
+        middle = out + into if direction == "TB" else into + out
     else:
         head, tail = argument + into, output + out
     if edge.crowded and argument:
         middle, head = argument + middle, head[1:]
-    if edge.count > 1:
-        middle.append(f"x{edge.count}")
+    if edge.tensors > 1:
+        middle.append(f"x{edge.tensors}")
     return SceneEdge(edge.source, edge.target, tuple(middle), tuple(tail), tuple(head), edge.dashed)
 
 
 def _argument_text(position: Position) -> str:
-    """`arg 0`, `arg (0, 1)` for an element of a list, `kwarg weight`, `kwarg tensors[1]`."""
+    """`arg 0`, `arg (0, 1)` for an element of a list, `arg (0, 1-3)` for several, `kwarg weight`, `kwarg weights[1]`."""
     first, *rest = position
     if isinstance(first, str):
         return f"kwarg {first}{''.join(f'[{part}]' for part in rest)}"

@@ -1,4 +1,4 @@
-"""Colour by a value: source -> scale -> one style patch per node. A channel changes how a figure looks, not what it holds.
+"""Colour by a value: source -> scale -> one style patch per node. Changes how a figure looks, not what it holds.
 
 While it is on, the fill belongs to the scale: weights lose their fill, inputs and outputs keep theirs as a ring.
 """
@@ -43,7 +43,8 @@ def rank(values: Sequence[float]) -> Callable[[float], float]:
 @dataclass(frozen=True, slots=True)
 class Channel:
     """A colour channel that is on. patches: per node, None where it changes nothing; active: whether there is a range
-    of values to colour; neutral: whether a box is left without a colour; rings: roles that are shown as one."""
+    of values to colour; neutral: whether a box is left without a colour; rings: roles that are shown as one.
+    """
 
     source: ValueSource
     encoding: Encoding

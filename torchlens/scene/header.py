@@ -39,7 +39,9 @@ def _provenance(data: TraceData) -> list[str]:
     origin = data.provenance.origin
     if origin == "user":
         return []
-    shapes = ["x".join(map(str, shape)) if shape else "scalar" for shape, _, _ in data.provenance.tensors if shape is not None]
+    shapes = [
+        "x".join(map(str, shape)) if shape else "scalar" for shape, _, _ in data.provenance.tensors if shape is not None
+    ]
     where = f" ({', '.join(shapes)})" if shapes else ""
     return [f"input: shape {origin}{where}, random values"]
 

@@ -10,7 +10,7 @@ from dataclasses import fields
 from enum import IntEnum
 from typing import NamedTuple
 
-from torchlens.base.errors import fail, nearest
+from torchlens.base.errors import error, nearest
 from torchlens.scene.model import NodeStyle, Scene, SceneNode
 from torchlens.settings.compose import UNSET, DrawRequest
 
@@ -89,7 +89,7 @@ def _find(scene: Scene, label: str) -> SceneNode:
             return node
     close = nearest(label, by_name)
     fix = f"use {close[0]!r}" if close else "use the name on the node's first row"
-    fail("label_not_found", f"no node of this figure is named {label!r}", fix=fix, label=label)
+    raise error("label_not_found", f"no node of this figure is named {label!r}", fix=fix, label=label)
 
 
 def _setting(name: str, request: DrawRequest) -> tuple[str, str, str]:

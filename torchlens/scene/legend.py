@@ -1,5 +1,6 @@
 """The key: a colour bar with its two ends, the rings of inputs and outputs, and with `show_legend=True` the fills and
-shapes that this drawing uses. Reads finished styles, so that a sample never differs from what it explains."""
+shapes that this drawing uses. Reads finished styles, so that a sample never differs from what it explains.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,11 @@ _SHAPES = {
 
 
 def key_lines(
-    channel: Channel | None, nodes: Sequence[SceneNode], boxes: Sequence[SceneBox], theme: Theme, show_legend: bool | None
+    channel: Channel | None,
+    nodes: Sequence[SceneNode],
+    boxes: Sequence[SceneBox],
+    theme: Theme,
+    show_legend: bool | None,
 ) -> list[RootLine]:
     """The lines of the key, from the top."""
     if show_legend is False:

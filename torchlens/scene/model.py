@@ -108,7 +108,8 @@ RootLine = TextLine | BarLine | SwatchLine
 @dataclass(frozen=True, slots=True)
 class Page:
     """The page and what every arrow and label shares. direction: BT, TB, LR or RL; margins: cluster in points, the
-    rest in inches; attributes: what the user set for the whole graph, by the engine's own names."""
+    rest in inches; attributes: what the user set for the whole graph, by the engine's own names.
+    """
 
     direction: str
     background: str
@@ -129,7 +130,8 @@ class Page:
 
 class Encoding(NamedTuple):
     """What a colour channel did. domain: smallest and largest value in the source's unit, None without a range;
-    encoded and eligible: ops whose value has a colour, and all ops; notes: what was left out and why."""
+    encoded and eligible: ops whose value has a colour, and all ops; notes: what was left out and why.
+    """
 
     source: str
     unit: str

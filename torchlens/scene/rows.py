@@ -275,7 +275,9 @@ def bytes_row(context: RowContext, node: PlanNode) -> Sequence[str]:
 @ROWS.add("call")
 def call_row(context: RowContext, node: PlanNode) -> Sequence[str]:
     """File and line of the user's code that made the call."""
-    return _site(context, node, "call", lambda file, line, _: f"{posixpath.basename(file.replace(chr(92), '/'))}:{line}")
+    return _site(
+        context, node, "call", lambda file, line, _: f"{posixpath.basename(file.replace(chr(92), '/'))}:{line}"
+    )
 
 
 @ROWS.add("fn")

@@ -40,7 +40,12 @@ _FLOPS = "forward FLOPs, 2 per multiply-accumulate"
 
 for _source in (
     ValueSource(
-        "time", "s", lambda data: data.nodes.time_s, False, "wall-clock time per op call", "wall-clock time, sum over passes"
+        "time",
+        "s",
+        lambda data: data.nodes.time_s,
+        False,
+        "wall-clock time per op call",
+        "wall-clock time, sum over passes",
     ),
     ValueSource("bytes", "B", lambda data: data.nbytes, True, _OUTPUT_BYTES, f"{_OUTPUT_BYTES}; sum over passes"),
     ValueSource("flops", "FLOPs", lambda data: data.nodes.flops, False, _FLOPS, f"{_FLOPS}; sum over passes"),
@@ -49,7 +54,7 @@ for _source in (
 
 
 def value_of(source: ValueSource, node: PlanNode, data: TraceData) -> float | int | None:
-    """A node's number: the exact sum over its ops; None if one of them lacks it, or the node is not of a kind that has one."""
+    """A node's number: the exact sum over its ops; None if one of them lacks it, or its kind has none."""
     column = source.column(data)
     if node.kind in ("input", "output"):
         return _finite(column[node.first]) if source.tensors else None

@@ -100,7 +100,8 @@ def unknown(
     known = names(group, extra)
     close = nearest(str(name), known, 1)
     fix = f"perhaps you meant {close[0]!r}" if close else ""
-    return error(code, f"no {group} is named {name!r}", allowed=known, fix=fix, got=name)
+    word = "set of figures" if group == "figures" else group
+    return error(code, f"no {word} is named {name!r}", allowed=known, fix=fix, got=name)
 
 
 def read(group: str, name: str, path: Path) -> Entry:

@@ -241,6 +241,7 @@ def test_defaults() -> None:
     assert defaults(functools.partial(max, 1), "thing") == {}
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script")
 def test_scripted_functions_carry_their_schema() -> None:
     @torch.jit.script
     def scaled(x: Tensor, factor: float = 2.0) -> Tensor:

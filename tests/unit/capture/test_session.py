@@ -164,3 +164,16 @@ def test_two_threads_trace_at_once():
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda pair: tl.trace(*pair).to_dict()["layers"], zip(models, inputs, strict=True)))
     assert together == alone
+
+
+def test_a_trace_keeps_neither_model_nor_tensors_alive():
+    import weakref
+
+    model, x = zoo.Conv(), torch.randn(2, 3, 8, 8)
+    result = tl.trace(model, x, save="none")
+    held = [weakref.ref(model), weakref.ref(x), weakref.ref(model.head.weight)]
+    del model, x
+    gc.collect()
+    assert [ref() for ref in held] == [None, None, None]
+    assert result["conv2d_1_1"].call_site.line > 0
+    assert result["conv2d_1_1"].flops_forward > 0

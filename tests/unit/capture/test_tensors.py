@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from torchlens.capture.tensors import NODE, TensorTable, extent, map_tensors
+from torchlens.capture.tensors import TensorTable, extent, map_tensors
 
 
 def test_a_dead_tensor_never_answers_for_a_new_one():
@@ -12,8 +12,8 @@ def test_a_dead_tensor_never_answers_for_a_new_one():
     for _ in range(100):
         tensor = torch.zeros(2)
         assert table.find(tensor) is None
-        table.register(tensor, 1, 0, None)
-        assert table.find(tensor)[NODE] == 1
+        table.register(tensor, 1)
+        assert table.find(tensor).node == 1
         del tensor
 
 
@@ -40,12 +40,12 @@ def test_extent_is_the_byte_range():
 def test_refresh_names_only_overlapping_later_writers():
     table, whole = TensorTable(), torch.zeros(4, 8)
     top, bottom = whole[:2], whole[2:]
-    table.register(whole, 1, 0, None)
-    table.register(top, 2, 0, None)
+    table.register(whole, 1)
+    table.register(top, 2)
     table.note_write(bottom, 3)
     table.note_write(top, 4)
-    assert table.refresh(top, table.find(top))[6] == (4,)
-    assert table.refresh(whole, table.find(whole))[6] == (3, 4)
+    assert table.refresh(top, table.find(top)).late == (4,)
+    assert table.refresh(whole, table.find(whole)).late == (3, 4)
 
 
 def test_map_tensors_keeps_the_structure():

@@ -253,6 +253,8 @@ def test_an_argument_that_equals_its_dimension_is_redundant(func, name, value, s
         ("conv2d", "groups", 16, [IN], OUT),
         ("embedding", "num_embeddings", 8, [IN], OUT),
         ("group_norm", "num_groups", 16, [IN], OUT),
+        ("rms_norm", "normalized_shape", (8,), [OUT], OUT),
+        ("embedding_bag", "embedding_dim", 8, [IN], OUT),
         ("multi_head_attention_forward", "num_heads", 8, [IN], OUT),
         ("dropout", "p", 8, [IN], OUT),
         ("my_linear", "in_features", 8, [IN], OUT),

@@ -1,0 +1,255 @@
+"""What each call means for the graph: who made its arguments, what it returned and wrote, which module ran it.
+
+The log appends events; it neither intercepts calls nor times them. It must be used while no function mode is on, or
+under `DisableTorchFunction`, because it asks tensors for their geometry.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from torchlens.capture.events import (
+    BUFFER,
+    CONSTANT,
+    INPUT,
+    OP,
+    OUTPUT,
+    Event,
+    Known,
+    Parent,
+    Position,
+    make_event,
+    make_known,
+)
+from torchlens.capture.functions import RECORD, FunctionInfo
+from torchlens.capture.modules import ModuleTable
+from torchlens.capture.tensors import TensorTable, flat_tensors, map_tensors, scalar_value, version_of
+from torchlens.capture.values import Payloads
+from torchlens.inputs.leaves import leaves
+from torchlens.records.tensors import TensorSpec
+
+_POSITIONS: tuple[Position, ...] = tuple((i,) for i in range(64))
+IDENTITY = FunctionInfo(torch.nn.Identity.forward, "identity", RECORD, False, True)
+
+
+class Call:
+    """What the arguments of one call held: parents, state read, and the tensors met with their versions."""
+
+    params: list[int] | tuple[int, ...] = ()
+    buffers: list[int] | tuple[int, ...] = ()
+    kwargs: dict[str, object] | None = None
+
+    def __init__(self) -> None:
+        self.args: list[object] = []
+        self.parents: list[Parent] = []
+        self.tensors: list[tuple[torch.Tensor, int]] = []
+
+
+class EventLog:
+    """Events of one forward pass, indexed by node.
+
+    op_count: ops so far; last_op: index of the last one; payloads: None when only metadata is recorded.
+    """
+
+    def __init__(self, modules: ModuleTable, payloads: Payloads | None) -> None:
+        self.events: list[Event] = []
+        self.op_count, self.last_op = 0, -1
+        self.tensors, self.modules, self.payloads = TensorTable(), modules, payloads
+
+    # -- arguments
+    def read(self, args: tuple[object, ...], kwargs: dict[str, object] | None) -> Call:
+        """Look up every tensor among the arguments of a call that is about to run."""
+        call = Call()
+        for i, value in enumerate(args):
+            position = _POSITIONS[i] if i < 64 else (i,)
+            if isinstance(value, torch.Tensor):
+                call.args.append(self._consume(value, position, call))
+            elif isinstance(value, (list, tuple, dict)):
+                call.args.append(self._consume_nested(value, position, call))
+            else:
+                call.args.append(value)
+        if kwargs:
+            call.kwargs = {key: self._consume_nested(value, (key,), call) for key, value in kwargs.items()}
+        return call
+
+    def _consume_nested(self, value: object, position: Position, call: Call) -> object:
+        if isinstance(value, torch.Tensor):
+            return self._consume(value, position, call)
+        if isinstance(value, (list, tuple)) and type(value) is not torch.Size:
+            return tuple([self._consume_nested(part, (*position, i), call) for i, part in enumerate(value)])
+        if isinstance(value, dict):
+            return {key: self._consume_nested(part, (*position, str(key)), call) for key, part in value.items()}
+        return value
+
+    def _consume(self, tensor: torch.Tensor, position: Position, call: Call) -> TensorSpec:
+        """Note one tensor argument; returns its spec, the stand-in for it among the recorded arguments."""
+        entry = self.tensors.known.get(id(tensor))
+        if entry is None or entry.ref() is not tensor:
+            entry = self._adopt(tensor)
+        version = version_of(tensor)
+        if version != entry.version:
+            entry = self.tensors.refresh(tensor, entry)
+        if entry.state:
+            entry = self._read_state(tensor, entry, call)
+        if entry.node >= 0:
+            call.parents.append((entry.node, entry.output, position, False))
+        if entry.late:
+            call.parents.extend((writer, 0, position, True) for writer in entry.late)
+        call.tensors.append((tensor, version))
+        return entry.spec
+
+    def spec_of(self, tensor: torch.Tensor) -> TensorSpec:
+        """Spec of a tensor as last seen."""
+        entry = self.tensors.find(tensor)
+        return entry.spec if entry is not None else self.tensors.spec_of(tensor)
+
+    # -- ops
+    def append_op(
+        self, info: FunctionInfo, call: Call, out: object, nanoseconds: int, site: tuple[object, ...],
+        silent: list[torch.Tensor] | tuple[()] = (),
+    ) -> None:  # fmt: skip
+        """Append the event of a call that has run, unless it neither returned nor wrote a tensor.
+
+        silent: arguments known to be written although their version stands still.
+        """
+        node, register = len(self.events), self.tensors.register
+        written = [] if info.pure and not call.kwargs else _written(info, call)
+        inplace = bool(written)
+        written += silent
+        value: object = None
+        if isinstance(out, torch.Tensor):
+            outs = [register(out, node).spec]
+            if outs[0].shape == ():
+                value = scalar_value(out, outs[0])
+        elif out is None:
+            outs = []
+        else:
+            outs = [register(tensor, node, i).spec for i, tensor in enumerate(flat_tensors(out))]
+        buffers = self._settle_writes(written, node, outs) if written else ()
+        if not outs and not buffers:
+            return
+        self._append(OP, info, tuple(call.parents), tuple(outs), value, "", call, nanoseconds, site, inplace)
+        self._count_op(node)
+        if self.payloads is not None:
+            self.payloads.keep(node, out, written)
+        for tensor, state in buffers:
+            self._new_buffer_version(tensor, state, ((node, 0, (), False),))
+
+    def _settle_writes(
+        self, written: list[torch.Tensor], node: int, outs: list[TensorSpec]
+    ) -> list[tuple[torch.Tensor, int]]:
+        """Make the op the producer of what it wrote in place; returns the written buffers, which get a new version."""
+        buffers: list[tuple[torch.Tensor, int]] = []
+        for tensor in {id(t): t for t in written}.values():
+            self.tensors.note_write(tensor, node)
+            state = self.modules.state.get(id(tensor), 0)
+            entry = self.tensors.known[id(tensor)]
+            if state < 0:
+                buffers.append((tensor, state))
+            elif entry.node == node:  # the call returned it: its place among the outputs is known
+                self.tensors.register(tensor, node, entry.output, state)
+            else:
+                outs.append(self.tensors.register(tensor, node, len(outs), state).spec)
+        return buffers
+
+    def rename_last_op(self, info: FunctionInfo, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+        """Give the last op the function and arguments that the user wrote."""
+        self.events[self.last_op] = self.events[self.last_op]._replace(
+            info=info,
+            args=tuple(map_tensors(value, self.spec_of) for value in args),
+            kwargs={key: map_tensors(value, self.spec_of) for key, value in kwargs.items()},
+        )
+
+    def _append(
+        self, kind: str, info: FunctionInfo | None, parents: tuple[Parent, ...], outs: tuple[TensorSpec, ...],
+        value: object, path: str, call: Call, nanoseconds: int | None = None, site: tuple[object, ...] = (),
+        inplace: bool = False,
+    ) -> None:  # fmt: skip
+        self.events.append(make_event((
+            kind, info, parents, tuple(call.args), call.kwargs, outs, nanoseconds, self.modules.current, site,
+            tuple(call.params), tuple(call.buffers), inplace, value, path,
+        )))  # fmt: skip
+
+    def _count_op(self, node: int) -> None:
+        self.op_count += 1
+        self.last_op = node
+        self.modules.own(node)
+
+    # -- inputs, outputs, constants, state
+    def add_input(self, path: str, tensor: torch.Tensor) -> None:
+        """Append an input node; the first of several leaves that are one tensor object is its producer."""
+        first = self.tensors.find(tensor) is None
+        node = self._source(INPUT, tensor, path, Call())
+        if first:
+            self.tensors.register(tensor, node)
+
+    def add_output(self, path: str, tensor: torch.Tensor) -> None:
+        """Append an output node that reads whatever made the tensor; a returned parameter is named as used."""
+        call = self.read((tensor,), None)
+        call.args.clear()
+        self._source(OUTPUT, tensor, path, call, tuple(call.parents))
+
+    def _source(self, kind: str, tensor: torch.Tensor, path: str, call: Call, parents: tuple[Parent, ...] = ()) -> int:
+        node, spec = len(self.events), self.spec_of(tensor)
+        self._append(kind, None, parents, (spec,), scalar_value(tensor, spec), path, call)
+        if self.payloads is not None:
+            self.payloads.keep(node, tensor)
+        return node
+
+    def _adopt(self, tensor: torch.Tensor) -> Known:
+        """An argument that no recorded call made: state read for the first time, or a constant from outside."""
+        state = self.modules.state.get(id(tensor), 0)
+        path = "" if state else self.modules.attribute_path(tensor)
+        node = -1 if state else self._source(CONSTANT, tensor, path, Call())
+        return self.tensors.register(tensor, node, 0, state)
+
+    def _read_state(self, tensor: torch.Tensor, entry: Known, call: Call) -> Known:
+        if entry.state > 0:
+            if entry.state - 1 not in call.params:
+                call.params = [*call.params, entry.state - 1]
+            if entry.spec.shape is None:  # a lazy parameter, materialised meanwhile
+                entry = self.tensors.register(tensor, entry.node, entry.output, entry.state)
+            return entry
+        if -1 - entry.state not in call.buffers:
+            call.buffers = [*call.buffers, -1 - entry.state]
+        return self._new_buffer_version(tensor, entry.state, ()) if entry.node < 0 else entry
+
+    def _new_buffer_version(self, tensor: torch.Tensor, state: int, parents: tuple[Parent, ...]) -> Known:
+        call = Call()
+        call.buffers = (-1 - state,)
+        node = self._source(BUFFER, tensor, self.modules.buffer_addresses[-1 - state], call, parents)
+        return self.tensors.register(tensor, node, 0, state)
+
+    # -- module boundaries
+    def leave_module(self, call: int, result: object) -> None:
+        """Note the tensors a module returned; a module without an op of its own gets a synthetic identity op."""
+        tensors = [result] if isinstance(result, torch.Tensor) else [tensor for _, tensor in leaves(result)]
+        found = [(t, e) for t in tensors if (e := self.tensors.find(t)) is not None and e.node >= 0]
+        if found and self.modules.is_silent(call, self.op_count):
+            found = self._identity(list({id(t): (t, e) for t, e in found}.values()))
+        self.modules.returned(call, tuple(dict.fromkeys((e.node, e.output) for _, e in found)))
+
+    def _identity(self, found: list[tuple[torch.Tensor, Known]]) -> list[tuple[torch.Tensor, Known]]:
+        node = len(self.events)
+        specs = tuple(entry.spec for _, entry in found)
+        parents = tuple((entry.node, entry.output, (i,), False) for i, (_, entry) in enumerate(found))
+        value = self.events[parents[0][0]].value if len(found) == 1 else None
+        call = Call()
+        call.args = list(specs)
+        self._append(OP, IDENTITY, parents, specs, value, "", call)
+        self._count_op(node)
+        if self.payloads is not None:
+            with torch._C.DisableTorchFunction():  # a module's end is outside the handler: the mode is on
+                self.payloads.keep(node, [t for t, _ in found] if len(found) > 1 else found[0][0])
+        return [
+            (t, self.tensors.replace(t, make_known((e.ref, node, i, e.version, e.spec, e.state, ()))))
+            for i, (t, e) in enumerate(found)
+        ]
+
+
+def _written(info: FunctionInfo, call: Call) -> list[torch.Tensor]:
+    """Arguments that the call wrote, by their version; for inference tensors, which have none, by the call's name."""
+    written = [tensor for tensor, version in call.tensors if version_of(tensor) != version]
+    if info.mutates and not written:
+        written = [tensor for tensor, version in call.tensors[:1] if version == -1]
+    return written

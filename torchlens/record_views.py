@@ -1,0 +1,251 @@
+"""Thin views of single records: what `trace.ops`, `trace.layers`, `trace.modules` and `trace[...]` give out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from torchlens.base.errors import fail
+from torchlens.records.ops import CallSite, Cost, LayerRecord, OpRecord
+from torchlens.records.tensors import TensorSpec
+
+if TYPE_CHECKING:
+    from torchlens.trace_view import Trace
+
+T = TypeVar("T")
+
+
+class View(Sequence[T], Generic[T]):
+    """A sequence of records, indexed by position or by name, whose items are made on access."""
+
+    def __init__(self, indexes: Sequence[int], make: Callable[[int], T], find: Callable[[str], int]) -> None:
+        self._indexes, self._make, self._find = indexes, make, find
+
+    def __len__(self) -> int:
+        return len(self._indexes)
+
+    def __iter__(self) -> Iterator[T]:
+        return (self._make(i) for i in self._indexes)
+
+    def __getitem__(self, key: int | str | slice) -> Any:
+        if isinstance(key, slice):
+            return [self._make(i) for i in self._indexes[key]]
+        return self._make(self._find(key) if isinstance(key, str) else self._indexes[key])
+
+    def __contains__(self, key: object) -> bool:
+        if not isinstance(key, str):
+            return any(item == key for item in self)
+        try:
+            self._find(key)
+        except KeyError:
+            return False
+        return True
+
+
+class Op:
+    """One executed call: a node of the trace.
+
+    Times in seconds, sizes in bytes, FLOPs with a multiply-add as 2; None = not measured or not known.
+    """
+
+    __slots__ = ("_trace", "record")
+
+    def __init__(self, trace: Trace, index: int) -> None:
+        self._trace = trace
+        self.record: OpRecord = trace.data.record(index)
+
+    def __repr__(self) -> str:
+        return f"Op({self.record.label!r}, shape={self.shape}, parents={list(self.parents)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Op) and self.record is other.record
+
+    def __hash__(self) -> int:
+        return id(self.record)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "record"), name)
+
+    @property
+    def out(self) -> Any:
+        """The recorded output: the tensor, or the call's structure when it has several outputs."""
+        return self._trace.value(self.record.index)
+
+    @property
+    def _spec(self) -> TensorSpec | None:
+        return self.record.outs[0] if self.record.outs else None
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Shape of the first output."""
+        return self._spec.shape if self._spec else None
+
+    @property
+    def dtype(self) -> str | None:
+        """Dtype of the first output, without `torch.`."""
+        return self._spec.dtype if self._spec else None
+
+    @property
+    def device(self) -> str | None:
+        """Device of the first output."""
+        return self._spec.device if self._spec else None
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Labels of the nodes that this one read, each once, in argument order."""
+        labels = self._trace.data.nodes.label
+        return tuple(dict.fromkeys(labels[ref.node] for ref in self.record.inputs))
+
+    @property
+    def children(self) -> tuple[str, ...]:
+        """Labels of the nodes that read this one."""
+        data = self._trace.data
+        return tuple(data.nodes.label[i] for i in data.children[self.record.index])
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Keys of the module calls around the op, outermost first."""
+        return self.record.module_stack
+
+    @property
+    def cost(self) -> Cost:
+        """Measured and counted cost of the call."""
+        return self.record.cost
+
+    @property
+    def func_duration(self) -> float | None:
+        """Wall clock of the call alone, seconds."""
+        return self.record.cost.func_duration
+
+    @property
+    def flops_forward(self) -> int | None:
+        """Forward FLOPs."""
+        return self.record.cost.flops_forward
+
+    @property
+    def macs_forward(self) -> int | None:
+        """Forward multiply-accumulates, for matmul, convolution and attention only."""
+        return self.record.cost.macs_forward
+
+    @property
+    def activation_memory(self) -> int | None:
+        """Bytes of the outputs."""
+        return self.record.cost.activation_memory
+
+    @property
+    def call_site(self) -> CallSite | None:
+        """File, line and function of the user's call."""
+        return self.record.call_site
+
+    @property
+    def has_input_ancestor(self) -> bool:
+        """Whether the op was computed from an input."""
+        return self._trace.data.from_input[self.record.index]
+
+
+class Layer:
+    """All passes of one op site. A field that differs between its passes is refused: name one pass."""
+
+    __slots__ = ("_trace", "record")
+
+    def __init__(self, trace: Trace, index: int) -> None:
+        self._trace = trace
+        self.record: LayerRecord = trace.data.layers[index]
+
+    def __repr__(self) -> str:
+        return f"Layer({self.record.label!r}, passes={self.num_passes})"
+
+    @property
+    def label(self) -> str:
+        """Name without a pass."""
+        return self.record.label
+
+    @property
+    def num_passes(self) -> int:
+        """How often it ran."""
+        return self.record.num_passes
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """Its passes in order."""
+        return tuple(Op(self._trace, i) for i in self.record.nodes)
+
+    @property
+    def total_func_duration(self) -> float | None:
+        """Seconds over all passes, None if one is not measured."""
+        return _total([op.func_duration for op in self.ops])
+
+    @property
+    def total_activation_memory(self) -> int | None:
+        """Bytes over all passes."""
+        return _total([op.activation_memory for op in self.ops])
+
+    @property
+    def total_flops_forward(self) -> int | None:
+        """FLOPs over all passes, None if one is unknown."""
+        return _total([op.flops_forward for op in self.ops])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        values = [getattr(op, name) for op in self.ops]
+        if any(value is not values[0] and value != values[0] for value in values[1:]):
+            what = f"{name} differs between the {len(values)} passes of {self.label}"
+            fail("layer_pass_ambiguous", what, fix=f'read trace["{self.label}:1"].{name}')
+        return values[0]
+
+
+class Module:
+    """One module of the model and what its calls did."""
+
+    __slots__ = ("_trace", "record")
+
+    def __init__(self, trace: Trace, index: int) -> None:
+        self._trace = trace
+        self.record = trace.data.modules[index]
+
+    def __repr__(self) -> str:
+        return f"Module({self.address!r}, {self.class_name}, calls={self.num_calls})"
+
+    @property
+    def address(self) -> str:
+        """First dotted path, "" for the model itself."""
+        return self.record.address
+
+    @property
+    def class_name(self) -> str:
+        """Name of its class."""
+        return self.record.class_name
+
+    @property
+    def num_calls(self) -> int:
+        """How often it ran, 0 if never."""
+        return len(self.record.calls)
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """Keys of its calls, `features.0:1`."""
+        return tuple(self._trace.data.call_key(c) for c in self.record.calls)
+
+    @property
+    def children(self) -> tuple[str, ...]:
+        """Addresses of the modules directly below."""
+        return tuple(self._trace.data.modules[i].address for i in self.record.children)
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """Labels of the ops recorded while it ran, inner modules included, in order."""
+        data = self._trace.data
+        spans = [data.calls[c].span for c in self.record.calls]
+        return tuple(data.nodes.label[i] for a, b in spans for i in range(a, b) if data.nodes.kind[i] == "op")
+
+    @property
+    def num_params(self) -> int:
+        """Elements of the parameters it owns itself or holds below."""
+        data, prefix = self._trace.data, f"{self.address}." if self.address else ""
+        names = [(p, (p.address, *p.aliases)) for p in data.params]
+        return sum(p.numel for p, addresses in names if any(a.startswith(prefix) for a in addresses))
+
+
+def _total(values: list[Any]) -> Any:
+    return None if any(value is None for value in values) else sum(values)

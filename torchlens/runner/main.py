@@ -1,0 +1,221 @@
+"""`python -m torchlens.run`: from the command line to an exit code.
+
+0: all figures written; 1: some figure or job failed, the others are written; 2: bad configuration, nothing ran;
+130: interrupted. Every refusal is one line. All jobs of a multirun are composed and checked before the first one runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchlens.base.errors import TorchLensError
+from torchlens.runner import arguments
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from torchlens.runner.arguments import Arguments
+    from torchlens.runner.job import Job
+
+OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
+TRACEBACKS = "HYDRA_FULL_ERROR"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    words = sys.argv[1:] if argv is None else argv
+    try:
+        code = _main(words)
+        sys.stdout.flush()
+    except TorchLensError as exc:
+        return _refuse(exc)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away, as in `| head`; the interpreter must not complain at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    return code
+
+
+def _main(words: Sequence[str]) -> int:
+    found = arguments.read(words)
+    if found.help:
+        from torchlens.runner import help as help_text
+
+        print(help_text.text(found.config_dirs))
+        return OK
+    if found.version:
+        import torchlens
+
+        print(f"torchlens {torchlens.__version__}")
+        return OK
+    # `python -m` has the working directory on the path, the console script has not; models of the user live there.
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    return _run(found) if found.hydra in ([], ["--cfg", "job"]) else _hydra_only(found)
+
+
+def _refuse(exc: TorchLensError) -> int:
+    if os.environ.get(TRACEBACKS) == "1":
+        traceback.print_exception(exc)
+    else:
+        print(f"torchlens: {' '.join(str(exc).split())}", file=sys.stderr)
+    return REFUSED
+
+
+# -- running
+def _run(found: Arguments) -> int:
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    from torchlens.runner.errors import translate
+    from torchlens.settings import catalog
+
+    _prepare(found)
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(catalog.packaged()), job_name="torchlens", version_base="1.3"):
+        try:
+            configs = [_compose(found.config_name, texts) for texts in _jobs(found)]
+            if found.hydra:
+                print("\n---\n".join(_config_text(cfg) for cfg in configs))
+                return OK
+            jobs = [_read(cfg) for cfg in configs]
+        except Exception as exc:
+            raise translate(exc) from exc
+        if any(job.explain for job in jobs):
+            print("\n\n".join(_explain(job, several=len(jobs) > 1) for job in jobs))
+            return OK
+        for job in jobs:
+            _check_out(job)
+        return _launch(found, GlobalHydra.instance().hydra)
+
+
+def _prepare(found: Arguments) -> None:
+    from torchlens.runner import groups, schema
+
+    groups.install(found.config_dirs)
+    schema.register()
+
+
+def _jobs(found: Arguments) -> list[list[str]]:
+    """The overrides of every job: one, or the product of all lists of values."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    from torchlens.runner.errors import check_choices
+
+    parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
+    overrides = parser.parse_overrides(found.overrides)
+    check_choices(overrides, found.overrides, found.config_dirs, found.multirun)
+    if not found.multirun:
+        return [found.overrides]
+    return [job for batch in BasicSweeper.split_arguments(overrides, None) for job in batch]
+
+
+def _compose(config_name: str, texts: list[str]) -> DictConfig:
+    from hydra import compose
+    from hydra.core.hydra_config import HydraConfig
+
+    cfg = compose(config_name, overrides=texts, return_hydra_config=True)
+    HydraConfig.instance().set_config(cfg)
+    return cfg
+
+
+def _read(cfg: DictConfig) -> Job:
+    from torchlens.runner.job import read_job
+
+    return read_job(cfg, cfg.hydra)
+
+
+def _config_text(cfg: DictConfig) -> str:
+    """The configuration as YAML, without the keys that nothing sets."""
+    from omegaconf import OmegaConf
+
+    from torchlens.runner.job import present
+
+    keys = {str(key) for key in cfg if key != "hydra"}
+    return OmegaConf.to_yaml({key: value for key, value in present(cfg).items() if key in keys}).rstrip()
+
+
+def _check_out(job: Job) -> None:
+    from torchlens.runner.job import check_out
+
+    check_out(job.out)
+
+
+def _explain(job: Job, *, several: bool) -> str:
+    from torchlens.drawings import settings_text
+
+    parts = [f"job: {' '.join(job.overrides)}"] if several else []
+    for figure in job.figures:
+        chosen = " ".join(f"{group}={name}" for group, name in figure.chosen.items())
+        parts.append(f"[{figure.name}] {chosen} -> {', '.join(figure.files)}\n{settings_text(figure.request)}")
+    return "\n\n".join(parts)
+
+
+def _launch(found: Arguments, hydra: Any) -> int:
+    """Let Hydra run the job or jobs; a launcher may run them in other processes, and hands back what they returned."""
+    from torchlens.base.errors import error
+
+    if not found.multirun and any(text.lstrip("+").startswith("hydra/launcher=") for text in found.overrides):
+        print("torchlens: note: hydra/launcher has no effect without --multirun", file=sys.stderr)
+    try:
+        if found.multirun:
+            batches = hydra.multirun(found.config_name, run_job, list(found.overrides))
+        else:
+            batches = [[hydra.run(found.config_name, run_job, list(found.overrides))]]
+    except OSError as exc:
+        what = f"cannot write to {exc.filename!r}: {exc.strerror}"
+        raise error("output_path_invalid", what, fix="choose another folder with out=DIR") from exc
+    returned = [job for batch in batches for job in batch]
+    return OK if all(job.return_value is True for job in returned) else FAILED
+
+
+def run_job(cfg: DictConfig) -> bool:
+    """Run one composed job, in whichever process Hydra starts it; returns whether all its figures were written."""
+    from hydra.core.hydra_config import HydraConfig
+
+    from torchlens.runner import schema
+    from torchlens.runner.execute import execute
+    from torchlens.runner.job import read_job
+
+    schema.register()
+    hydra = HydraConfig.get()
+    job = read_job(cfg, hydra)
+    try:
+        return execute(job, Path(hydra.runtime.output_dir))
+    except OSError as exc:
+        print(f"torchlens: the manifest cannot be written: {exc}", file=sys.stderr)
+        return False
+
+
+def _hydra_only(found: Arguments) -> int:
+    """Answer --cfg, --info and the like with Hydra's own command line."""
+    import hydra
+
+    from torchlens.runner.errors import translate
+    from torchlens.settings import catalog
+
+    _prepare(found)
+    before, full = sys.argv, os.environ.get(TRACEBACKS)
+    sys.argv = [before[0], *found.hydra, *(["--multirun"] if found.multirun else []), "--", *found.overrides]
+    os.environ[TRACEBACKS] = "1"  # Hydra then raises instead of printing
+    try:
+        hydra.main(config_path=str(catalog.packaged()), config_name=found.config_name, version_base="1.3")(run_job)()
+    except Exception as exc:
+        raise translate(exc) from exc
+    except SystemExit as exc:
+        return exc.code if isinstance(exc.code, int) else OK
+    finally:
+        sys.argv = before
+        os.environ.pop(TRACEBACKS)
+        os.environ.update({} if full is None else {TRACEBACKS: full})
+    return OK
