@@ -35,8 +35,8 @@ IDENTITY = FunctionInfo(torch.nn.Identity.forward, "identity", RECORD, False, Tr
 class Call:
     """What the arguments of one call held: parents, state read, and the tensors met with their versions."""
 
-    params: list[int] | tuple[int, ...] = ()
-    buffers: list[int] | tuple[int, ...] = ()
+    params: tuple[int, ...] = ()
+    buffers: tuple[int, ...] = ()
     kwargs: dict[str, object] | None = None
 
     def __init__(self) -> None:
@@ -91,12 +91,13 @@ class EventLog:
             entry = self.tensors.refresh(tensor, entry)
         if entry.state:
             entry = self._read_state(tensor, entry, call)
-        if entry.node >= 0:
-            call.parents.append((entry.node, entry.output, position, False))
-        if entry.late:
-            call.parents.extend((writer, 0, position, True) for writer in entry.late)
+        _, node, output, _, spec, _, late = entry
+        if node >= 0:
+            call.parents.append((node, output, position, False))
+        if late:
+            call.parents.extend([(writer, 0, position, True) for writer in late])
         call.tensors.append((tensor, version))
-        return entry.spec
+        return spec
 
     def spec_of(self, tensor: torch.Tensor) -> TensorSpec:
         """Spec of a tensor as last seen."""
@@ -128,7 +129,11 @@ class EventLog:
         buffers = self._settle_writes(written, node, outs) if written else ()
         if not outs and not buffers:
             return
-        self._append(OP, info, tuple(call.parents), tuple(outs), value, "", call, nanoseconds, site, inplace)
+        modules = self.modules
+        self.events.append(make_event((
+            OP, info, tuple(call.parents), tuple(call.args), call.kwargs, tuple(outs), nanoseconds, modules.current,
+            site, call.params, call.buffers, inplace, value, "",
+        )))  # fmt: skip
         self._count_op(node)
         if self.payloads is not None:
             self.payloads.keep(node, out, written)
@@ -162,12 +167,12 @@ class EventLog:
 
     def _append(
         self, kind: str, info: FunctionInfo | None, parents: tuple[Parent, ...], outs: tuple[TensorSpec, ...],
-        value: object, path: str, call: Call, nanoseconds: int | None = None, site: tuple[object, ...] = (),
-        inplace: bool = False,
+        value: object, path: str, call: Call,
     ) -> None:  # fmt: skip
+        """Append an event that no call of torch made."""
         self.events.append(make_event((
-            kind, info, parents, tuple(call.args), call.kwargs, outs, nanoseconds, self.modules.current, site,
-            tuple(call.params), tuple(call.buffers), inplace, value, path,
+            kind, info, parents, tuple(call.args), None, outs, None, self.modules.current, (),
+            call.params, call.buffers, False, value, path,
         )))  # fmt: skip
 
     def _count_op(self, node: int) -> None:
@@ -206,12 +211,12 @@ class EventLog:
     def _read_state(self, tensor: torch.Tensor, entry: Known, call: Call) -> Known:
         if entry.state > 0:
             if entry.state - 1 not in call.params:
-                call.params = [*call.params, entry.state - 1]
+                call.params = (*call.params, entry.state - 1)
             if entry.spec.shape is None:  # a lazy parameter, materialised meanwhile
                 entry = self.tensors.register(tensor, entry.node, entry.output, entry.state)
             return entry
         if -1 - entry.state not in call.buffers:
-            call.buffers = [*call.buffers, -1 - entry.state]
+            call.buffers = (*call.buffers, -1 - entry.state)
         return self._new_buffer_version(tensor, entry.state, ()) if entry.node < 0 else entry
 
     def _new_buffer_version(self, tensor: torch.Tensor, state: int, parents: tuple[Parent, ...]) -> Known:

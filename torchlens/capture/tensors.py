@@ -34,7 +34,19 @@ class TensorTable:
 
     def register(self, tensor: torch.Tensor, node: int, output: int = 0, state: int = 0) -> Known:
         """Name the event that made a tensor, as of now."""
-        entry = make_known((weakref.ref(tensor), node, output, version_of(tensor), self.spec_of(tensor), state, ()))
+        # Once per op: what most tensors are is asked here directly, the rest goes the long way.
+        spec = None
+        try:
+            if type(tensor) in PLAIN_TYPES:
+                version = tensor._version
+                spec = self._specs.get((tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad))
+            else:
+                version = version_of(tensor)
+        except (RuntimeError, ValueError, TypeError, AttributeError):
+            version = version_of(tensor)
+        if spec is None:
+            spec = self.spec_of(tensor)
+        entry = make_known((weakref.ref(tensor), node, output, version, spec, state, ()))
         self.known[id(tensor)] = entry
         return entry
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.util
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 _INSTALLABLE = {"torchvision": "torchvision", "timm": "timm", "transformers": "transformers", "PIL": "pillow"}
 
 
-def record(spec: ModelSpec) -> TraceData:
+def record(spec: ModelSpec, *, warm: bool = False) -> TraceData:
     """Build the model, make its input, run it once, and return what was recorded (metadata only).
 
+    warm: first run a copy of the model, so that the times are not those of a first call, in which libraries choose
+    kernels and threads start.
     Weights and random ops follow the spec's seed; the caller's random stream is as before. Gradients stay enabled, as
     in a plain `torchlens.trace`.
     Raises: InputError[model_build_failed, model_run_failed, input_file_unreadable], UnavailableError
@@ -38,6 +41,8 @@ def record(spec: ModelSpec) -> TraceData:
         model = build(spec)
         model.train(spec.mode == "train")
         call, provenance = arguments(spec.input)
+        if warm:
+            _warm_up(model, call)
         torch.manual_seed(spec.seed)
         with _named_failure("model_run_failed", f"the forward of model {spec.name!r} failed"):
             data = trace(model, **call, save="none").data
@@ -51,11 +56,16 @@ def build(spec: ModelSpec) -> nn.Module:
     target = str(spec.factory["_target_"])
     try:
         model = instantiate(spec.factory, _convert_="all")
-    except Exception as exc:  # noqa: BLE001 - constructors of any kind run here; all become one coded error
+    except Exception as exc:
         raise _explain(spec, target, exc) from exc
     if not isinstance(model, nn.Module):
         fail("trace_model_invalid", f"{target} made a {type(model).__name__}, not a torch.nn.Module", got=target)
     return model
+
+
+def _warm_up(model: nn.Module, call: Mapping[str, Any]) -> None:
+    with suppress(Exception):  # if it fails, the recorded run fails too and says why
+        trace(copy.deepcopy(model), **call, save="none")
 
 
 @contextmanager
@@ -95,7 +105,7 @@ def _missing_package(spec: ModelSpec, package: str) -> TorchLensError:
 def _unknown_target(target: str) -> TorchLensError:
     owner, _, name = target.rpartition(".")
     holder: Any = None
-    with _quiet():
+    with suppress(Exception):
         holder = importlib.import_module(owner)
     close = [f"{owner}.{other}" for other in nearest(name, dir(holder), 1)] if holder else []
     fix = f"perhaps you meant {close[0]!r}" if close else ""
@@ -107,21 +117,13 @@ def _exists(target: str) -> bool:
     parts = target.split(".")
     for count in range(len(parts) - 1, 0, -1):
         value: Any = None
-        with _quiet():
+        with suppress(Exception):
             value = importlib.import_module(".".join(parts[:count]))
         if value is not None:
             for name in parts[count:]:
                 value = getattr(value, name, None)
             return value is not None
     return False
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    try:
-        yield
-    except Exception:  # noqa: BLE001, S110 - importing a user's package may raise anything; the name then counts as absent
-        pass
 
 
 def _all_targets(factory: Any) -> Iterator[str]:
@@ -167,7 +169,10 @@ def arguments(spec: InputSpec) -> tuple[dict[str, Any], InputProvenance | None]:
         named = {name: _tensor(spec.values, name, shape, generator) for name, shape in shapes.items()}
         return {"input_kwargs": named}, _declared(named.values(), seed)
     several = isinstance(shapes[0], tuple)
-    made = tuple(_tensor(spec.values, i if several else None, s, generator) for i, s in enumerate(shapes if several else (shapes,)))
+    made = tuple(
+        _tensor(spec.values, i if several else None, s, generator)
+        for i, s in enumerate(shapes if several else (shapes,))
+    )
     return {"x": made}, _declared(made, seed)
 
 
@@ -210,6 +215,6 @@ def _load(path: str) -> Any:
 
             return torch.from_numpy(numpy.load(path, allow_pickle=False))
         return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as exc:  # noqa: BLE001 - whatever a broken file causes is one coded error
+    except Exception as exc:
         what = f"input.path={path!r} cannot be read: {type(exc).__name__}: {_first_line(exc)}"
         raise error("input_file_unreadable", what, path=path) from exc

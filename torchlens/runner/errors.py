@@ -64,7 +64,7 @@ def _missing_file(exc: MissingConfigException) -> TorchLensError:
 
 def _bad_key(exc: OmegaConfBaseException) -> TorchLensError:
     key = str(exc.full_key)
-    if key.startswith("figures.") and key.count(".") == 1 or "subclass of Figure" in str(exc):
+    if (key.startswith("figures.") and key.count(".") == 1) or "subclass of Figure" in str(exc):
         what = f"the chosen set of figures has no {key.rpartition('.')[2]!r}"
         fix = "add figures in a file of your own, figures/NAME.yaml in a --config-dir"
         return error("config_invalid", what, allowed=_siblings(exc) if "." in key else (), fix=fix, key=key)
@@ -94,7 +94,9 @@ def _siblings(exc: OmegaConfBaseException) -> list[str]:
 
 
 # -- checks before Hydra composes
-def check_choices(overrides: Iterable[Override], texts: Sequence[str], config_dirs: Sequence[str], multirun: bool) -> None:
+def check_choices(
+    overrides: Iterable[Override], texts: Sequence[str], config_dirs: Sequence[str], multirun: bool
+) -> None:
     """Refuse what Hydra would refuse at length: names that a group does not have, and lists of values without -m.
 
     Raises: UnknownNameError[config_name_unknown], UnavailableError[collapse_unavailable], ConfigError[config_invalid].

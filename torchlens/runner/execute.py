@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchlens.base.errors import TorchLensError, TorchLensWarning, heard
-from torchlens.drawings import draw_trace
+from torchlens.drawings import Drawing, draw_trace
+from torchlens.render import png
 from torchlens.runner import manifest as records
 from torchlens.runner.figures import Figure
 from torchlens.runner.job import Job
@@ -59,10 +60,11 @@ def _draw_all(figures: list[Figure], folder: Path, entries: dict[str, Any], repo
     from torchlens.runner.build import record  # brings torch, which planning and help do without
 
     model = figures[0].model
+    timed = any(_shows_times(figure) for figure in figures)
     reporter.step(f"recording {model.name}")
     try:
         with heard() as caught:
-            data = record(model)
+            data = record(model, warm=timed)
     except Exception as exc:  # noqa: BLE001 - any failure of a user's model fails its figures only
         for figure in figures:
             _failed(figure, exc, entries, reporter)
@@ -78,10 +80,19 @@ def _draw_all(figures: list[Figure], folder: Path, entries: dict[str, Any], repo
             _failed(figure, exc, entries, reporter)
 
 
+def _shows_times(figure: Figure) -> bool:
+    options = figure.request.options
+    return options.color_by == "time" or options.node_style == "profiling"
+
+
 def _draw(figure: Figure, data: TraceData, folder: Path, entry: dict[str, Any], reporter: Reporter) -> None:
     options = figure.request.options
     drawing = draw_trace(data, None, {**figure.given, "open_viewer": False}, layers=figure.layers)
     for name, file_format in zip(figure.files, figure.formats, strict=True):
+        if file_format in figure.optional and (reason := _too_large(drawing)):
+            entry["left_out"] = {file_format: reason}
+            reporter.note(f"{figure.name}: no {file_format}: {reason}; formats=[{file_format}] writes it all the same")
+            continue
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         drawing.path = drawing.save(target, file_format=file_format)
@@ -93,6 +104,16 @@ def _draw(figure: Figure, data: TraceData, folder: Path, entry: dict[str, Any], 
         reporter.note(f"{figure.name}: {warning}")
     if options.open_viewer:
         drawing.show()
+
+
+def _too_large(drawing: Drawing) -> str:
+    """Why a raster picture of the drawing would be of no use, empty if it is fine. Decided by its size, not by time."""
+    page, dpi = drawing.page, drawing.settings["dpi"][0] or png.DEFAULT_DPI
+    assert page is not None
+    assert isinstance(dpi, int)
+    width, height = (int(side * dpi / 72) for side in (page.width, page.height))
+    fits = max(width, height) <= png.SIDE_LIMIT_PX and width * height <= png.AREA_LIMIT_PX
+    return "" if fits else f"it would have {width} x {height} pixels"
 
 
 def _failed(figure: Figure, exc: BaseException, entries: dict[str, Any], reporter: Reporter) -> None:

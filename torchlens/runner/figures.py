@@ -24,6 +24,7 @@ from torchlens.settings.view import PLAIN, View, load_view
 
 FIGURE_KEYS = ("model", "input", "view", "theme", "collapse", "encoding", "draw", "path")
 MANIFEST = "manifest.json"
+AUTO = "auto"
 Source = str | Mapping[str, Any] | None
 
 
@@ -53,13 +54,18 @@ class Run:
     explicit: Mapping[str, Any]
     base: Mapping[str, Any]
     formats: tuple[str, ...]
+    optional: tuple[str, ...] = ()
     trust: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure, ready to draw. path: below the job's folder, without extension; chosen: group -> name, for reports."""
+    """One figure, ready to draw.
+
+    path: below the job's folder, without extension; optional: the formats to leave out if the page is too large for
+    them; chosen: group -> name, for reports.
+    """
 
     name: str
     model: ModelSpec
@@ -68,6 +74,7 @@ class Figure:
     layers: tuple[Layer, ...]
     request: DrawRequest
     formats: tuple[str, ...]
+    optional: tuple[str, ...]
     chosen: Mapping[str, str]
 
     @property
@@ -113,6 +120,7 @@ def plan_figure(run: Run, name: str, entry: object) -> Figure:
         layers=layers,
         request=request,
         formats=formats,
+        optional=run.optional if own is None else (),
         chosen={group: _title(choice) for group, choice in choices.items()} | {"theme": theme.name},
     )
 
@@ -169,12 +177,17 @@ def _model(where: str, model: Choice, chosen: Choice, run: Run) -> ModelSpec:
 
 
 # -- files
-def read_formats(value: object) -> tuple[str, ...]:
-    """The formats of the key `formats`: a list, or a text with commas. Each once, checked."""
+def read_formats(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The formats of the key `formats`, each once, and those that a large page goes without.
+
+    A list, or a text with commas; `auto` is svg, which scales, and png, which opens everywhere unless it is huge.
+    """
+    if value == AUTO:
+        return ("svg", "png"), ("png",)
     words = value.split(",") if isinstance(value, str) else value
     if not is_list(words) or not words or not all(isinstance(word, str) and word.strip() for word in words):
-        fail("config_invalid", f"formats={value!r} is not a list of formats", fix="write formats=[svg,png]")
-    return tuple(dict.fromkeys(check_format(word.strip()) for word in words))
+        fail("config_invalid", f"formats={value!r} is not a list of formats", fix="write formats=[svg,png] or auto")
+    return tuple(dict.fromkeys(check_format(word.strip()) for word in words)), ()
 
 
 def _path(where: str, value: object) -> str:
@@ -193,4 +206,6 @@ def _check_paths(figures: Sequence[Figure]) -> None:
             other = taken.setdefault(file.casefold(), f"figure {figure.name!r}")
             if other != f"figure {figure.name!r}":
                 what = f"{other} and figure {figure.name!r} both write {file}"
-                fail("figure_path_conflict", what, fix=f"give one of them another name: figures.{figure.name}.path=NAME")
+                fail(
+                    "figure_path_conflict", what, fix=f"give one of them another name: figures.{figure.name}.path=NAME"
+                )

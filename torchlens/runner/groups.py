@@ -37,13 +37,17 @@ class FileConfigSource(HydraFileConfigSource):
 
     def is_group(self, config_path: str) -> bool:
         """Whether any spelling of the folder exists; a plural is no group name."""
-        return not self._is_plural(config_path) and any(super(FileConfigSource, self).is_group(s) for s in self._spellings(config_path))
+        return not self._is_plural(config_path) and any(
+            super(FileConfigSource, self).is_group(s) for s in self._spellings(config_path)
+        )
 
     def is_config(self, config_path: str) -> bool:
         """Whether any spelling of the folder has the file. The primary configuration is the packaged one only."""
         if config_path == PRIMARY and Path(self.path).resolve() != catalog.packaged():
             return False
-        return not self._is_plural(config_path) and any(super(FileConfigSource, self).is_config(s) for s in self._spellings(config_path))
+        return not self._is_plural(config_path) and any(
+            super(FileConfigSource, self).is_config(s) for s in self._spellings(config_path)
+        )
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
         """The names in all spellings of the folder; plural folders go by their group's name."""

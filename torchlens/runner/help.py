@@ -19,7 +19,7 @@ GROUPS
 """
 _KEYS = """KEYS
   out=DIR              folder of the figures and of manifest.json (default: outputs/<date>/<time>)
-  formats=[svg,png]    files of each figure: svg, png, pdf, dot; the default scales (svg) and opens everywhere (png)
+  formats=[svg,pdf]    files of each figure: svg, png, pdf, dot; default: svg, and png unless it is too large to open
   explain=true         print who sets which option, and run nothing
   trust=[pkg.*]        further names that a model's factory may call
   threads=N            threads of torch

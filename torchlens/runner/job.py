@@ -44,15 +44,15 @@ def read_job(cfg: DictConfig, hydra: DictConfig) -> Job:
     overrides = OverridesParser.create().parse_overrides(list(texts))
     changed = {key.partition(".")[0] for key in map(_key, overrides) if "." in key}
     choices = hydra.runtime.choices
-    groups = {
-        group: Choice(choices.get(group), present(cfg[group]) if group in changed else None) for group in _CHOSEN
-    }
+    groups = {group: Choice(choices.get(group), present(cfg[group]) if group in changed else None) for group in _CHOSEN}
     explicit, base = _draw_keys(present(cfg.draw), overrides)
+    formats, optional = read_formats(_plain(cfg.formats))
     run = Run(
         **groups,
         explicit=explicit,
         base=base,
-        formats=read_formats(_plain(cfg.formats)),
+        formats=formats,
+        optional=optional,
         trust=_trust(_plain(cfg.trust), overrides),
         folders=tuple(source.path for source in hydra.runtime.config_sources if source.provider == PROVIDER),
     )
@@ -89,9 +89,7 @@ def _key(override: Override) -> str:
     return override.key_or_group
 
 
-def _draw_keys(
-    keys: Mapping[str, Any], overrides: Sequence[Override]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def _draw_keys(keys: Mapping[str, Any], overrides: Sequence[Override]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The draw options that the command line set, and those that a configuration file set."""
     named: set[str] = set()
     for override in overrides:

@@ -175,6 +175,11 @@ def _launch(found: Arguments, hydra: Any) -> int:
     except OSError as exc:
         what = f"cannot write to {exc.filename!r}: {exc.strerror}"
         raise error("output_path_invalid", what, fix="choose another folder with out=DIR") from exc
+    except Exception as exc:  # noqa: BLE001 - jobs never raise; this is a launcher that died or could not start
+        print(f"torchlens: the launcher failed: {type(exc).__name__}: {' '.join(str(exc).split())}", file=sys.stderr)
+        if os.environ.get(TRACEBACKS) == "1":
+            traceback.print_exception(exc)
+        return FAILED
     returned = [job for batch in batches for job in batch]
     return OK if all(job.return_value is True for job in returned) else FAILED
 
@@ -188,7 +193,9 @@ def run_job(cfg: DictConfig) -> bool:
     from torchlens.runner.job import read_job
 
     schema.register()
-    hydra = HydraConfig.get()
+    hydra = HydraConfig.instance().cfg
+    assert hydra is not None
+    hydra = hydra.hydra
     job = read_job(cfg, hydra)
     try:
         return execute(job, Path(hydra.runtime.output_dir))

@@ -82,10 +82,10 @@ def warning_entry(warning: TorchLensWarning) -> dict[str, str]:
     return {"code": warning.code, "text": " ".join(str(warning).split())}
 
 
-def write(folder: Path, manifest: dict[str, Any]) -> Path:
+def write(folder: Path, manifest: dict[str, Any]) -> None:
     """Write the manifest into the job's folder; it appears whole or not at all."""
     text = json.dumps(manifest, indent=1, ensure_ascii=False, default=str)
-    return write_atomically(folder / MANIFEST, f"{text}\n".encode())
+    write_atomically(folder / MANIFEST, f"{text}\n".encode())
 
 
 def _versions() -> dict[str, str]:

@@ -34,7 +34,7 @@ class Reporter:
         self._done += 1
         line = f"[{self._done}/{self._steps}] {text}"
         if self._status is not None:
-            self._status.update(line.replace("[", "\\["))
+            self._status.update(_escaped(line))
         else:
             print(line, file=sys.stderr, flush=True)
 
@@ -72,6 +72,12 @@ def shown(path: Path) -> str:
     path = path.resolve()
     here = Path.cwd().resolve()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
 
 
 def _console() -> Any:

@@ -31,7 +31,11 @@ def _node(name: str, keys: Iterable[str], **nested: type[Any]) -> type[Any]:
     """A dataclass with these keys, all missing; nested ones are nodes of their own."""
     columns: list[tuple[str, Any, Any]] = [(key, Any, field(default=MISSING)) for key in keys if key not in nested]
     columns += [(key, kind, field(default_factory=kind)) for key, kind in nested.items()]
-    return make_dataclass(name, columns)
+    kind = make_dataclass(name, columns)
+    # Launchers pickle the configuration to other processes, and a class is found again by module and name.
+    kind.__module__ = __name__
+    globals()[name] = kind
+    return kind
 
 
 def _style(kind: type[Any]) -> type[Any]:
@@ -46,7 +50,13 @@ View = _node("View", view.KEYS, draw=Draw)
 _Roles = _node("Roles", (), **dict.fromkeys(theme.ROLES, _style(theme.RoleStyle)))
 _Edges = _node("Edges", (), **dict.fromkeys(theme.EDGES, _style(theme.EdgeStyle)))
 Theme = _node(
-    "Theme", theme.KEYS, page=_style(theme.PageStyle), fonts=_style(theme.FontSizes), roles=_Roles, edges=_Edges, draw=Draw
+    "Theme",
+    theme.KEYS,
+    page=_style(theme.PageStyle),
+    fonts=_style(theme.FontSizes),
+    roles=_Roles,
+    edges=_Edges,
+    draw=Draw,
 )
 Figure = _node("Figure", FIGURE_KEYS, draw=Draw)
 

@@ -115,7 +115,7 @@ def _covers(pattern: str, target: str) -> bool:
 
 # -- inputs
 def read_input(declared: Mapping[str, Any], chosen: Mapping[str, Any], *, where: str, place: str) -> InputSpec:
-    """The input of a model: `auto` lays the chosen keys over the declared ones, other kinds take the chosen ones only."""
+    """The input of a model: `auto` lays the chosen keys over the declared ones, other kinds take only the chosen ones."""
     chosen = {key: value for key, value in check_keys(place, "", chosen, INPUT_KEYS).items() if value is not None}
     kind = chosen.pop("kind", "auto")
     if kind not in KINDS:
@@ -152,15 +152,17 @@ def _check_input(keys: Mapping[str, Any], where: str, place: str) -> InputSpec:
 def _check_shape(place: str, shape: object) -> list[object]:
     """The shape's places: keywords, positions, or nothing for a single tensor."""
     if is_mapping(shape) and shape:
-        names: list[object] = list(shape)
+        names: list[object] = [*shape]
         sizes = list(shape.values())
     elif is_list(shape) and shape and is_list(shape[0]):
-        names, sizes = list(range(len(shape))), list(shape)
+        names, sizes = [*range(len(shape))], [*shape]
     else:
         names, sizes = [], [shape]
     for size in sizes:
         if not is_list(size) or not size or not all(_is_whole(n) and n > 0 for n in size):
-            refuse(place, "shape", f"is not a list of positive whole numbers, nor a list or mapping of such, but {shape!r}")
+            refuse(
+                place, "shape", f"is not a list of positive whole numbers, nor a list or mapping of such, but {shape!r}"
+            )
     return names
 
 

@@ -186,7 +186,7 @@ def _edge(edge: PlanEdge, direction: str) -> SceneEdge:
 
 
 def _argument_text(position: Position) -> str:
-    """`arg 0`, `arg (0, 1)` for an element of a list, `arg (0, 1-3)` for several, `kwarg weight`, `kwarg weights[1]`."""
+    """`arg 0`, `arg (0, 1)` for an element of a list, `arg (0, 1-3)` for several, `kwarg weight`, `kwarg out[1]`."""
     first, *rest = position
     if isinstance(first, str):
         return f"kwarg {first}{''.join(f'[{part}]' for part in rest)}"

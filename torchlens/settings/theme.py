@@ -91,9 +91,7 @@ class Theme:
     draw: Mapping[str, object]
 
 
-def load_theme(
-    source: str | Mapping[str, Any] = DEFAULT, extra: Sequence[str | Path] = (), *, name: str = ""
-) -> Theme:
+def load_theme(source: str | Mapping[str, Any] = DEFAULT, extra: Sequence[str | Path] = (), *, name: str = "") -> Theme:
     """Read a theme by name or from a mapping with the keys of a theme file.
 
     extra: folders searched first; name: what the theme is called, if not as the file or mapping says.
