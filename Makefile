@@ -25,7 +25,8 @@ install: $(STAMP)
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[dev,models,sweep]'
+	@echo 'installing into $(VENV): a few minutes the first time'
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[dev,models,sweep]'
 	@touch $@
 
 figure: $(STAMP)

@@ -22,7 +22,6 @@ class Code:
 
 _ROWS = (
     # -- drawing options
-    Code("draw_option_invalid", "InvalidArgumentError", "a draw option has a value of the wrong type or outside its set", "use one of the allowed values"),
     Code("draw_view_invalid", "InvalidArgumentError", "view= names no view", "pass one of the named views, or leave view= unset"),
     Code("visualization_theme_invalid", "InvalidArgumentError", "theme= names no theme", "pass one of the named themes"),
     Code("visualization_direction_invalid", "InvalidArgumentError", "direction= is not a flow direction", "use bottomup, topdown, leftright or rightleft"),

@@ -38,7 +38,7 @@ def _make_nodes(
         kind, address = data.nodes.kind[first], addresses[group]
         place, calls = data.nodes.call[first], [data.nodes.call[i] for i in members[1:]]
         if groups.box[group]:
-            node = _module_node(data, works, boxed, members)
+            node = _module_node(data, boxed, members)
             place, *calls = node.calls
         elif kind == "op":
             node = _op_node(data, works, members, frames.rolled, address, state)
@@ -67,7 +67,7 @@ def _op_node(
     return PlanNode("op", name, tuple(members), None, calls, True, address, hidden_buffers=hidden)
 
 
-def _module_node(data: TraceData, works: Works, boxed: list[int | None], members: list[int]) -> PlanNode:
+def _module_node(data: TraceData, boxed: list[int | None], members: list[int]) -> PlanNode:
     groups: dict[int, list[int]] = {}
     for i in members:
         call = boxed[data.nodes.call[i]]
@@ -83,15 +83,15 @@ def _module_node(data: TraceData, works: Works, boxed: list[int | None], members
         None,
         calls,
         groups=tuple(tuple(groups[call]) for call in calls),
-        outputs=tuple(_leaving(data, call, groups[call], works.op[call] is None) for call in calls),
+        outputs=tuple(_leaving(data, call, groups[call]) for call in calls),
     )
 
 
-def _leaving(data: TraceData, call: int, members: list[int], whole: bool) -> tuple[Tensor, ...]:
+def _leaving(data: TraceData, call: int, members: list[int]) -> tuple[Tensor, ...]:
     """The tensors that a box hands on: what its module returned if that is in the box, else what is read outside."""
     inside = set(members)
     returned = [tensor for tensor in data.calls[call].outputs if tensor[0] in inside]
-    if returned and whole:
+    if returned:
         return tuple(dict.fromkeys(returned))
     ops = [i for i in members if data.nodes.kind[i] == "op"]
     read: dict[Tensor, None] = {}

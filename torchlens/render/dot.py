@@ -58,7 +58,7 @@ _TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="{}">{}</
 def write(scene: Scene) -> str:
     """The figure as DOT text."""
     ids = _Ids()
-    writer = _NodeWriter(scene.nodes)
+    writer = _NodeWriter(scene.nodes, scene.page)
     lines = [f"digraph {quote(scene.title)} {{", *_defaults(scene.page, scene.root, writer)]
     names = [ids.take(node.name) for node in scene.nodes]
     frames = [ids.take(box.name) for box in scene.boxes]
@@ -140,13 +140,13 @@ def _defaults(page: Page, root: Sequence[RootLine], writer: _NodeWriter) -> Iter
         "ranksep": page.ranksep,
         "labelloc": "t",
         "labeljust": "l",
-        "label": _root_label(root),
+        "label": _root_label(root, page.bold),
         "tooltip": " " if page.tooltips else None,
     }
     yield f" graph {_attributes(graph)};"
     if page.attributes:
         yield f" graph [{' '.join(_user_attribute(name, value) for name, value in page.attributes.items())}];"
-    yield f" node {writer.defaults(page.font)};"
+    yield f" node {writer.defaults()};"
     edge = {
         "fontname": page.font,
         "fontsize": page.edge_font_size,
@@ -165,44 +165,44 @@ def _user_attribute(name: str, value: str | float) -> str:
     return f"{quote(name)}={quote(text)}"
 
 
-def _root_label(root: Sequence[RootLine]) -> _Html | None:
+def _root_label(root: Sequence[RootLine], bold: bool) -> _Html | None:
     counts: Counter[str] = Counter()
     rows = ""
     for line in root:
         kind = _ROOT_IDS[line.kind] if isinstance(line, TextLine) else "key"
         counts[kind] += 1
         # An engine writes the id only where there is a title too.
-        rows += f'<TR><TD ALIGN="LEFT" ID="{kind}:{counts[kind]}" TITLE=" ">{_root_line(line)}</TD></TR>'
+        rows += f'<TR><TD ALIGN="LEFT" ID="{kind}:{counts[kind]}" TITLE=" ">{_root_line(line, bold)}</TD></TR>'
     # A gap below keeps the label off the nodes.
     gap = f'<TR><TD HEIGHT="{GAP}"></TD></TR>'
     return _Html(f"<{_TABLE.format(1, rows + gap)}>") if rows else None
 
 
-def _root_line(line: RootLine) -> str:
+def _root_line(line: RootLine, bold: bool) -> str:
     if isinstance(line, TextLine):
-        return _font(line.text, line.size, line.color, line.bold)
+        return _font(line.text, line.size, line.color, line.bold or bold)
     if isinstance(line, BarLine):
         cells = "".join(f'<TD {_fixed(CELL_WIDTH, BAR_HEIGHT)} BGCOLOR="{color}"></TD>' for color in line.cells)
         width = CELL_WIDTH * len(line.cells)
         # The table's own colours lie under the seams that a raster image shows between neighbouring cells.
         under = f'BGCOLOR="{line.cells[0]}:{line.cells[-1]}"'
         bar = f"<TABLE {_PLAIN} {_fixed(width, BAR_HEIGHT)} {under}><TR>{cells}</TR></TABLE>"
-        return _strip([f"{line.low} ", bar, f" {line.high}"], width, BAR_HEIGHT, line)
+        return _strip([f"{line.low} ", bar, f" {line.high}"], width, BAR_HEIGHT, line, bold)
     border = max(1, round(line.stroke_width))
     frame = f'BORDER="{border}" COLOR="{line.stroke}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0" ALIGN="LEFT"'
     fill = f' BGCOLOR="{line.fill}"' if line.fill else ""
     sample = f"<TABLE {frame} {_fixed(SWATCH_WIDTH, SWATCH_HEIGHT)}{fill}><TR><TD></TD></TR></TABLE>"
-    return _strip([sample, f" {line.text}"], SWATCH_WIDTH, SWATCH_HEIGHT, line)
+    return _strip([sample, f" {line.text}"], SWATCH_WIDTH, SWATCH_HEIGHT, line, bold)
 
 
-def _strip(parts: Sequence[str], width: int, height: int, line: BarLine | SwatchLine) -> str:
+def _strip(parts: Sequence[str], width: int, height: int, line: BarLine | SwatchLine, bold: bool) -> str:
     """Parts side by side, tables among them as they are, in a table of fixed size: a free one would be stretched to the
     width of the whole label.
     """
     texts = [part for part in parts if not part.startswith("<")]
     room = width + sum(_width(text, line.size) for text in texts)
     cells = "".join(
-        f'<TD ALIGN="LEFT">{part if part.startswith("<") else _font(part, line.size, line.color)}</TD>'
+        f'<TD ALIGN="LEFT">{part if part.startswith("<") else _font(part, line.size, line.color, bold)}</TD>'
         for part in parts
     )
     return f"<TABLE {_PLAIN} {_fixed(room, max(height, round(line.size * 1.2)) + 2)}><TR>{cells}</TR></TABLE>"
@@ -218,9 +218,14 @@ def _width(text: str, size: float) -> int:
     return round(ems * size) + 4
 
 
-def _font(text: str, size: float, color: str, bold: bool = False) -> str:
-    inner = f"<B>{html(text)}</B>" if bold else html(text)
+def _font(text: str, size: float, color: str, bold: bool) -> str:
+    inner = _bold(html(text), bold)
     return f'<FONT POINT-SIZE="{number(size)}" COLOR="{color}">{inner}</FONT>' if text else ""
+
+
+def _bold(escaped: str, bold: bool) -> str:
+    """Bold text; an empty element would be a syntax error."""
+    return f"<B>{escaped}</B>" if bold and escaped else escaped
 
 
 # -- nodes and frames
@@ -254,7 +259,7 @@ def _body(scene: Scene, names: Sequence[str], frames: Sequence[str], writer: _No
 def _open_frame(box: SceneBox, index: int, name: str, page: Page, indent: int) -> Iterator[str]:
     """Every attribute that a frame would inherit from the one around it is set again."""
     title, *rest = box.lines
-    texts = [f"<B>{html(title)}</B>", *(html(line) for line in rest)]
+    texts = [_bold(html(title), True), *(_bold(html(line), page.bold) for line in rest)]
     label = "".join(f'{text.replace("<BR/>", " ")}<BR ALIGN="LEFT"/>' for text in texts)
     attributes = {
         "id": name,
@@ -279,13 +284,14 @@ def _open_frame(box: SceneBox, index: int, name: str, page: Page, indent: int) -
 class _NodeWriter:
     """Writes node attributes: the commonest style once for the whole graph, of the others what differs from it."""
 
-    def __init__(self, nodes: Sequence[SceneNode]) -> None:
+    def __init__(self, nodes: Sequence[SceneNode], page: Page) -> None:
+        self._font, self._bold = page.font, page.bold
         counts = Counter(node.style for node in nodes)
         self._common = _style(max(counts, key=lambda style: counts[style])) if counts else {}
         self._known: dict[NodeStyle, str] = {}
 
-    def defaults(self, font: str) -> str:
-        return _attributes({"fontname": font, **self._common})
+    def defaults(self) -> str:
+        return _attributes({"fontname": self._font, **self._common})
 
     def attributes(self, node: SceneNode, name: str) -> str:
         style = self._known.get(node.style)
@@ -293,7 +299,7 @@ class _NodeWriter:
             differing = {key: value for key, value in _style(node.style).items() if self._common[key] != value}
             style = self._known[node.style] = f" {_attributes(differing)[1:-1]}" if differing else ""
         tooltip = f" tooltip={quote(node.tooltip)}" if node.tooltip else ""
-        return f'[id="{name}" class="{node.kind}" label={_node_label(node.rows)}{style}{tooltip}]'
+        return f'[id="{name}" class="{node.kind}" label={_node_label(node.rows, self._bold)}{style}{tooltip}]'
 
 
 def _style(style: NodeStyle) -> dict[str, str | float | None]:
@@ -314,7 +320,7 @@ def _style(style: NodeStyle) -> dict[str, str | float | None]:
     }
 
 
-def _node_label(rows: Sequence[Row]) -> str:
+def _node_label(rows: Sequence[Row], bold: bool) -> str:
     """The rows as a table, capped so that every engine can read it."""
     parts: list[str] = []
     length = 0
@@ -324,37 +330,56 @@ def _node_label(rows: Sequence[Row]) -> str:
             parts.append(f"<TR><TD>{ELLIPSIS} +{len(rows) - k} rows</TD></TR>")
             break
         length += len(text)
-        parts.append(f"<TR><TD>{f'<B>{text}</B>' if row.bold and text else text}</TD></TR>")
+        parts.append(f"<TR><TD>{_bold(text, row.bold or bold)}</TD></TR>")
     return f"<{_TABLE.format(2, ''.join(parts))}>" if parts else '""'
 
 
 # -- arrows
 def _arrows(scene: Scene, names: Sequence[str], ids: _Ids) -> Iterator[str]:
-    pairs: dict[tuple[int, int], int] = {}
-    labelled: set[tuple[str, int]] = set()
-    for edge in scene.edges:
+    pairs: Counter[tuple[int, int]] = Counter()
+    sides = _sides(scene.edges)
+    for edge, left in zip(scene.edges, sides, strict=True):
         ends = (edge.source, edge.target)
-        pairs[ends] = pairs.get(ends, 0) + 1
+        pairs[ends] += 1
         name = ids.take(f"edge:{names[edge.source]}->{names[edge.target]}:{pairs[ends]}")
+        yield f' n{edge.source} -> n{edge.target} [id="{name}"{_edge_labels(edge, left, scene.page.bold)}];'
+
+
+def _sides(edges: Sequence[SceneEdge]) -> list[bool]:
+    """Whether the end label of each arrow stands on its left: of the first one of a node, so that neighbours part.
+
+    An engine draws the arrows of a node from left to right in the order in which they are written, by and large.
+    """
+    tails = Counter(edge.source for edge in edges if edge.tail)
+    seen: set[tuple[str, int]] = set()
+    sides: list[bool] = []
+    for edge in edges:
         end = ("head", edge.target) if edge.head else ("tail", edge.source)
-        yield f' n{edge.source} -> n{edge.target} [id="{name}"{_edge_labels(edge, end in labelled)}];'
+        alone = end[0] == "tail" and tails[edge.source] == 1
+        sides.append(end not in seen and not alone)
         if edge.head or edge.tail:
-            labelled.add(end)
+            seen.add(end)
+    return sides
 
 
-def _edge_labels(edge: SceneEdge, other_side: bool) -> str:
-    """Labels of an arrow. other_side: an arrow before it has its label on the usual side of this end."""
+def _edge_labels(edge: SceneEdge, left: bool, bold: bool) -> str:
     parts: list[str] = []
     if edge.middle:
         # The leading blank keeps the text off the line beside it.
-        parts.append(f" label={quote(chr(10).join(f' {line}' for line in edge.middle))}")
+        parts.append(f" label={_edge_text([f' {line}' for line in edge.middle], bold)}")
     for attribute, lines in (("taillabel", edge.tail), ("headlabel", edge.head)):
         if lines:
-            parts.append(f" {attribute}={quote(chr(10).join(lines))}")
+            parts.append(f" {attribute}={_edge_text(lines, bold)}")
     if edge.head or edge.tail:
-        parts.append(f" labelangle=-{LABEL_ANGLE}" if other_side else "")
+        # A positive angle is on the left at the head and on the right at the tail.
+        parts.append(f" labelangle=-{LABEL_ANGLE}" if left != bool(edge.head) else "")
         parts.append(_label_distance(max(len(line) for line in (*edge.head, *edge.tail))))
     return "".join(parts) + (" style=dashed" if edge.dashed else "")
+
+
+def _edge_text(lines: Sequence[str], bold: bool) -> str:
+    text = "\n".join(lines)
+    return f"<{_bold(html(text), bold)}>" if bold else quote(text)
 
 
 def _label_distance(length: int) -> str:

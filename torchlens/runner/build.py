@@ -15,6 +15,7 @@ from hydra.utils import instantiate
 from torch import Tensor, nn
 
 from torchlens.base.errors import TorchLensError, error, fail, nearest
+from torchlens.inputs.synthesize import synthesize
 from torchlens.records.provenance import InputProvenance
 from torchlens.runner.spec import InputSpec, ModelSpec
 from torchlens.verbs import trace
@@ -22,6 +23,7 @@ from torchlens.verbs import trace
 if TYPE_CHECKING:
     from torchlens.records.trace_data import TraceData
 
+_SEED = 0
 # Packages that may be named in an install command. Others are never: a stranger may have registered a user's own name.
 _INSTALLABLE = {"torchvision": "torchvision", "timm": "timm", "transformers": "transformers", "PIL": "pillow"}
 
@@ -40,7 +42,7 @@ def record(spec: ModelSpec, *, warm: bool = False) -> TraceData:
         torch.manual_seed(spec.seed)
         model = build(spec)
         model.train(spec.mode == "train")
-        call, provenance = arguments(spec.input)
+        call, provenance = arguments(spec.input, model)
         if warm:
             _warm_up(model, call)
         torch.manual_seed(spec.seed)
@@ -107,8 +109,9 @@ def _unknown_target(target: str) -> TorchLensError:
     holder: Any = None
     with suppress(Exception):
         holder = importlib.import_module(owner)
-    close = [f"{owner}.{other}" for other in nearest(name, dir(holder), 1)] if holder else []
-    fix = f"perhaps you meant {close[0]!r}" if close else ""
+    names = dir(holder) if holder else []
+    close = [other for other in names if other.casefold() == name.casefold()] or nearest(name, names, 1)
+    fix = f"perhaps you meant '{owner}.{close[0]}'" if close else ""
     return error("model_target_unknown", f"nothing is called {target!r}", fix=fix, got=target)
 
 
@@ -152,28 +155,39 @@ def _first_line(exc: BaseException) -> str:
 
 
 # -- inputs
-def arguments(spec: InputSpec) -> tuple[dict[str, Any], InputProvenance | None]:
+def arguments(spec: InputSpec, model: nn.Module) -> tuple[dict[str, Any], InputProvenance | None]:
     """Keywords for `torchlens.trace`, and the provenance to note when the values were made here.
 
-    A bare shape is left to `torchlens.trace`, which knows which arguments are ids; with dtype, low, high or seed the
-    values are uniform on [low, high): 0 to 1 for floats, 0 to 2 for integers.
+    A bare shape is left to `torchlens.trace`, which knows which arguments are ids. With dtype, low or high the values
+    are uniform on [low, high), by default 0 to 1 for floats and 0 to 2 for integers, from a generator with seed 0.
     """
     if spec.path is not None:
         return {"x": _load(spec.path)}, None
-    if not spec.values:
-        return {"input_shape": _as_tuples(spec.shape)}, None
-    seed = int(spec.values.get("seed", 0))
-    generator = torch.Generator().manual_seed(seed)
     shapes = _as_tuples(spec.shape)
+    if not spec.values:
+        return {"input_shape": shapes}, None
+    if "dtype" in spec.values:
+        found: dict[object, str] = {}
+    else:
+        args, kwargs, _ = synthesize(model, shapes)
+        found = {place: _dtype_name(tensor) for place, tensor in (*enumerate(args), *kwargs.items())}
+    generator = torch.Generator().manual_seed(_SEED)
+    places = _places(shapes)
+    made = {place: _tensor(spec.values, place, shape, found.get(place), generator) for place, shape in places}
+    facts = tuple((tuple(t.shape), _dtype_name(t), str(t.device)) for t in made.values())
+    call = {"input_kwargs": made} if isinstance(shapes, Mapping) else {"x": tuple(made.values())}
+    return call, InputProvenance("declared", facts, "random values", _SEED)
+
+
+def _places(shapes: Any) -> list[tuple[object, tuple[int, ...]]]:
+    """The shape of every argument with its position or keyword."""
     if isinstance(shapes, Mapping):
-        named = {name: _tensor(spec.values, name, shape, generator) for name, shape in shapes.items()}
-        return {"input_kwargs": named}, _declared(named.values(), seed)
-    several = isinstance(shapes[0], tuple)
-    made = tuple(
-        _tensor(spec.values, i if several else None, s, generator)
-        for i, s in enumerate(shapes if several else (shapes,))
-    )
-    return {"x": made}, _declared(made, seed)
+        return list(shapes.items())
+    return list(enumerate(shapes)) if isinstance(shapes[0], tuple) else [(0, shapes)]
+
+
+def _dtype_name(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def _as_tuples(shape: Any) -> Any:
@@ -182,8 +196,10 @@ def _as_tuples(shape: Any) -> Any:
     return tuple(tuple(size) for size in shape) if isinstance(shape[0], (list, tuple)) else tuple(shape)
 
 
-def _tensor(values: Mapping[str, Any], place: object, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    dtype = getattr(torch, _at(values.get("dtype"), place, "float32"))
+def _tensor(
+    values: Mapping[str, Any], place: object, shape: tuple[int, ...], found: str | None, generator: torch.Generator
+) -> Tensor:
+    dtype = getattr(torch, _at(values.get("dtype"), place, found or "float32"))
     if dtype == torch.bool:
         return torch.randint(2, shape, generator=generator).bool()
     if dtype.is_floating_point or dtype.is_complex:
@@ -200,11 +216,6 @@ def _at(value: Any, place: object, default: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return value[place] if isinstance(place, int) and place < len(value) else default
     return default if value is None else value
-
-
-def _declared(tensors: Any, seed: int) -> InputProvenance:
-    facts = tuple((tuple(t.shape), str(t.dtype).removeprefix("torch."), str(t.device)) for t in tensors)
-    return InputProvenance("declared", facts, "random values", seed)
 
 
 def _load(path: str) -> Any:

@@ -7,13 +7,16 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from hydra.core.override_parser.types import Override
-from hydra.errors import MissingConfigException, OverrideParseException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from torchlens.base.errors import TorchLensError, error, nearest
 from torchlens.runner.schema import Config
 from torchlens.settings import catalog
 from torchlens.settings.options import validate_option
+
+# What a wrong configuration raises. Anything else is a mistake of ours and keeps its traceback.
+RECOGNISED = (TorchLensError, HydraException, OmegaConfBaseException, ValueError, OSError)
 
 
 def translate(exc: BaseException) -> TorchLensError:

@@ -61,7 +61,7 @@ def _draw_all(figures: list[Figure], folder: Path, entries: dict[str, Any], repo
 
     model = figures[0].model
     timed = any(_shows_times(figure) for figure in figures)
-    reporter.step(f"recording {model.name}")
+    reporter.step(f"recording {model.name}", timed=True)
     try:
         with heard() as caught:
             data = record(model, warm=timed)

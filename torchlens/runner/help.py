@@ -24,7 +24,7 @@ _KEYS = """KEYS
   trust=[pkg.*]        further names that a model's factory may call
   threads=N            threads of torch
   model.factory.K=V    an argument of the model's constructor (+model.factory.K=V if its file does not name it)
-  input.shape=[..]     another input shape; also input.dtype, input.low, input.high, input.seed
+  input.shape=[..]     another input shape; also input.dtype, input.low, input.high
   theme.page.K=V       one value of the theme, such as theme.page.background=ivory
 
 OPTIONS of the drawing, as draw.<option>=VALUE; null switches off what a view or theme sets

@@ -15,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from torchlens.base.errors import fail
 from torchlens.runner.figures import Choice, Figure, Run, plan_figures, read_formats
 from torchlens.runner.groups import PROVIDER
+from torchlens.settings import catalog
 from torchlens.settings.options import options
 
 _CHOSEN = ("model", "input", "view", "theme", "collapse", "encoding")
@@ -24,7 +25,7 @@ _CHOSEN = ("model", "input", "view", "theme", "collapse", "encoding")
 class Job:
     """What one job draws.
 
-    out: its folder, of a multirun the folder of all jobs; overrides: the words of its command line; folders: the users' configuration folders.
+    out: its folder; overrides: the words of its command line; folders: the users' configuration folders.
     """
 
     figures: tuple[Figure, ...]
@@ -42,9 +43,8 @@ def read_job(cfg: DictConfig, hydra: DictConfig) -> Job:
     """
     texts = tuple(str(text) for text in hydra.overrides.task)
     overrides = OverridesParser.create().parse_overrides(list(texts))
-    changed = {key.partition(".")[0] for key in map(_key, overrides) if "." in key}
-    choices = hydra.runtime.choices
-    groups = {group: Choice(choices.get(group), present(cfg[group]) if group in changed else None) for group in _CHOSEN}
+    folders = tuple(source.path for source in hydra.runtime.config_sources if source.provider == PROVIDER)
+    groups = {group: _choice(group, hydra.runtime.choices.get(group), cfg[group], folders) for group in _CHOSEN}
     explicit, base = _draw_keys(present(cfg.draw), overrides)
     formats, optional = read_formats(_plain(cfg.formats))
     run = Run(
@@ -54,7 +54,7 @@ def read_job(cfg: DictConfig, hydra: DictConfig) -> Job:
         formats=formats,
         optional=optional,
         trust=_trust(_plain(cfg.trust), overrides),
-        folders=tuple(source.path for source in hydra.runtime.config_sources if source.provider == PROVIDER),
+        folders=folders,
     )
     entries = {str(name): _entry(cfg.figures[name]) for name in cfg.figures}
     figures = plan_figures(run, entries)
@@ -74,6 +74,25 @@ def present(node: DictConfig) -> dict[str, Any]:
                 found[str(key)] = inner
         else:
             found[str(key)] = _plain(value)
+    return found
+
+
+def _choice(group: str, name: str | None, node: DictConfig, folders: Sequence[str]) -> Choice:
+    """What was chosen. Its keys are kept only if they are no longer those of its file, so that errors name the file."""
+    keys = present(node)
+    if name is None:
+        return Choice(None, keys or None)
+    declared = catalog.load(group, name, folders).data
+    return Choice(name, None if _without_unset(keys) == _without_unset(declared) else keys)
+
+
+def _without_unset(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys without empty blocks and missing values, which say nothing."""
+    found: dict[str, Any] = {}
+    for key, value in keys.items():
+        inner = _without_unset(value) if isinstance(value, Mapping) else value
+        if inner != {} and inner != "???":
+            found[key] = inner
     return found
 
 

@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from torchlens.base.errors import TorchLensError
 from torchlens.runner import arguments
@@ -75,7 +75,7 @@ def _run(found: Arguments) -> int:
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
-    from torchlens.runner.errors import translate
+    from torchlens.runner.errors import RECOGNISED, translate
     from torchlens.settings import catalog
 
     _prepare(found)
@@ -87,7 +87,7 @@ def _run(found: Arguments) -> int:
                 print("\n---\n".join(_config_text(cfg) for cfg in configs))
                 return OK
             jobs = [_read(cfg) for cfg in configs]
-        except Exception as exc:
+        except RECOGNISED as exc:
             raise translate(exc) from exc
         if any(job.explain for job in jobs):
             print("\n\n".join(_explain(job, several=len(jobs) > 1) for job in jobs))
@@ -193,9 +193,7 @@ def run_job(cfg: DictConfig) -> bool:
     from torchlens.runner.job import read_job
 
     schema.register()
-    hydra = HydraConfig.instance().cfg
-    assert hydra is not None
-    hydra = hydra.hydra
+    hydra = cast("DictConfig", HydraConfig.get())
     job = read_job(cfg, hydra)
     try:
         return execute(job, Path(hydra.runtime.output_dir))
@@ -208,7 +206,7 @@ def _hydra_only(found: Arguments) -> int:
     """Answer --cfg, --info and the like with Hydra's own command line."""
     import hydra
 
-    from torchlens.runner.errors import translate
+    from torchlens.runner.errors import RECOGNISED, translate
     from torchlens.settings import catalog
 
     _prepare(found)
@@ -217,7 +215,7 @@ def _hydra_only(found: Arguments) -> int:
     os.environ[TRACEBACKS] = "1"  # Hydra then raises instead of printing
     try:
         hydra.main(config_path=str(catalog.packaged()), config_name=found.config_name, version_base="1.3")(run_job)()
-    except Exception as exc:
+    except RECOGNISED as exc:
         raise translate(exc) from exc
     except SystemExit as exc:
         return exc.code if isinstance(exc.code, int) else OK

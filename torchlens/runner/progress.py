@@ -29,14 +29,18 @@ class Reporter:
         if self._status is not None:
             self._status.__exit__(*exc)
 
-    def step(self, text: str) -> None:
-        """Say what starts now."""
+    def step(self, text: str, *, timed: bool = False) -> None:
+        """Say what starts now. timed: its duration is measured, so no live line may take turns with it."""
         self._done += 1
         line = f"[{self._done}/{self._steps}] {text}"
-        if self._status is not None:
-            self._status.update(_escaped(line))
-        else:
+        if self._status is None:
             print(line, file=sys.stderr, flush=True)
+        elif timed:
+            self._status.stop()
+            self._console.print(_escaped(line), highlight=False)
+        else:
+            self._status.update(_escaped(line))
+            self._status.start()
 
     def wrote(self, path: Path) -> None:
         """Print a written path, relative to the working directory if it is below it."""

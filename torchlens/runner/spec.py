@@ -18,13 +18,13 @@ from torchlens.settings.layers import check_keys, refuse
 from torchlens.settings.plain import is_list, is_mapping
 
 MODEL_KEYS = ("factory", "input", "mode", "seed")
-INPUT_KEYS = ("kind", "shape", "dtype", "low", "high", "seed", "path")
+INPUT_KEYS = ("kind", "shape", "dtype", "low", "high", "path")
 KINDS = ("auto", "shape", "tensor")
 MODES = ("eval", "train")
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64")
 FILES = (".pt", ".pth", ".npy")
 TRUSTED = ("torch.nn.*", "torchvision.models.*", "timm.*", "transformers.*", "torchlens.examples.*")
-_VALUES = ("dtype", "low", "high", "seed")
+_VALUES = ("dtype", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class InputSpec:
     """Where the arguments come from: a file, or random values of a shape.
 
     shape: a list of sizes, a list of such lists (positional arguments), or a mapping keyword -> list. values: dtype,
-    low, high and seed as far as they were given.
+    low and high as far as they were given.
     """
 
     path: str | None = None
@@ -115,7 +115,7 @@ def _covers(pattern: str, target: str) -> bool:
 
 # -- inputs
 def read_input(declared: Mapping[str, Any], chosen: Mapping[str, Any], *, where: str, place: str) -> InputSpec:
-    """The input of a model: `auto` lays the chosen keys over the declared ones, other kinds take only the chosen ones."""
+    """The input of a model: `auto` lays the chosen keys over the declared ones, other kinds take the chosen alone."""
     chosen = {key: value for key, value in check_keys(place, "", chosen, INPUT_KEYS).items() if value is not None}
     kind = chosen.pop("kind", "auto")
     if kind not in KINDS:
@@ -149,11 +149,10 @@ def _check_input(keys: Mapping[str, Any], where: str, place: str) -> InputSpec:
     return InputSpec(shape=shape, values=values)
 
 
-def _check_shape(place: str, shape: object) -> list[object]:
+def _check_shape(place: str, shape: object) -> Sequence[str | int]:
     """The shape's places: keywords, positions, or nothing for a single tensor."""
     if is_mapping(shape) and shape:
-        names: list[object] = [*shape]
-        sizes = list(shape.values())
+        names, sizes = [*map(str, shape)], list(shape.values())
     elif is_list(shape) and shape and is_list(shape[0]):
         names, sizes = [*range(len(shape))], [*shape]
     else:
@@ -166,15 +165,14 @@ def _check_shape(place: str, shape: object) -> list[object]:
     return names
 
 
-def _check_value(place: str, key: str, value: object, names: list[object]) -> None:
+def _check_value(place: str, key: str, value: object, names: Sequence[str | int]) -> None:
     parts = list(value.items()) if is_mapping(value) else list(enumerate(value)) if is_list(value) else [(None, value)]
     for name, part in parts:
-        if name is not None and (key == "seed" or name not in names):
+        if name is not None and name not in names:
             refuse(place, key, f"says something of {name!r}, which the shape does not have", map(str, names))
         if key == "dtype" and part not in DTYPES:
             refuse(place, key, f"is {part!r}", DTYPES, got=part)
-        number = isinstance(part, (int, float)) and not isinstance(part, bool)
-        if key != "dtype" and not (_is_whole(part) if key == "seed" else number):
+        if key != "dtype" and (not isinstance(part, (int, float)) or isinstance(part, bool)):
             refuse(place, key, f"is not a number but {part!r}")
 
 

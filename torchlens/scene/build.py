@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from torchlens.base.colors import text_on
+from torchlens.base.colors import contrast, fill_colors, text_on
 from torchlens.base.units import passes_text
 from torchlens.plan.graph import MODULE, Plan, PlanBox, PlanEdge, PlanNode, Position
 from torchlens.records.trace_data import TraceData
@@ -24,9 +24,13 @@ from torchlens.settings.theme import Theme
 
 DIRECTIONS = {"bottomup": "BT", "topdown": "TB", "leftright": "LR", "rightleft": "RL"}
 DEFAULT_DIRECTION = "bottomup"
+# A font of this name is written as its family in bold: engines know the widths of families only.
+BOLD = "-Bold"
 OUTER_WIDTH, INNER_WIDTH = 5.0, 2.0
-# Labels at one end of a node that still have room, and characters of one that always has.
-CROWD, SHORT = 2, 4
+# Source: WCAG 2.2, contrast (minimum).
+CONTRAST = 4.5
+# Labels at one end of a node that still have room, and characters of one that always and of one that never has.
+CROWD, SHORT, LONG = 2, 4, 9
 
 
 def build(plan: Plan, data: TraceData, request: DrawRequest) -> Scene:
@@ -56,10 +60,12 @@ def build(plan: Plan, data: TraceData, request: DrawRequest) -> Scene:
 
 def _page(request: DrawRequest, direction: str) -> Page:
     page, fonts, edge = request.theme.page, request.theme.fonts, request.theme.edges["data"]
+    family = page.font.removesuffix(BOLD)
     return Page(
         direction=direction,
         background=page.background,
-        font=page.font,
+        font=family,
+        bold=family != page.font,
         font_size=fonts.base,
         text=page.text,
         cluster_margin=page.cluster_margin,
@@ -117,7 +123,7 @@ class _Dresser:
         patches += [patch for patch in (self._keyword, channel) if patch is not None]
         style, origin = merge(patches)
         if style.fill and style.font_color:
-            readable = text_on(style.fill, style.font_color)
+            readable = _readable(style.fill, style.font_color)
             if readable != style.font_color:
                 style, origin = replace(style, font_color=readable), {**origin, "font_color": "contrast with the fill"}
         return style, dict(origin)
@@ -143,6 +149,13 @@ class _Dresser:
         return "\n".join(lines)
 
 
+def _readable(fill: str, preferred: str) -> str:
+    """The preferred text colour or its substitute; pure black on the few middle fills where neither reads well."""
+    text = text_on(fill, preferred)
+    worst = min(contrast(text, color) for color in fill_colors(fill))
+    return text if worst >= CONTRAST else text_on(fill, "#000000")
+
+
 def _shape(node: PlanNode) -> str:
     if node.kind == MODULE:
         return "box3d"
@@ -153,14 +166,17 @@ def _shape(node: PlanNode) -> str:
 
 # -- arrows
 def _edges(plan: Plan, direction: str) -> list[SceneEdge]:
-    """All arrows with their labels, which stand in the middle where an end has too many of them."""
+    """All arrows with their labels, which stand in the middle where an end has no room for them."""
     edges = [_edge(edge, direction) for edge in plan.edges]
     heads = Counter(edge.target for edge in edges if edge.head)
     tails = Counter(edge.source for edge in edges if edge.tail)
     for k, edge in enumerate(edges):
-        if heads[edge.target] > CROWD:
+        wide = any(len(line) > LONG for line in edge.head)
+        both = bool(edge.head and edge.tail)
+        if both or wide or heads[edge.target] > CROWD:
             edge = edge._replace(middle=edge.head + edge.middle, head=())
-        if tails[edge.source] > CROWD and any(len(line) > SHORT for line in edge.tail):
+        named = any(len(line) > SHORT for line in edge.tail)
+        if both or (named and tails[edge.source] > CROWD):
             edge = edge._replace(middle=edge.middle + edge.tail, tail=())
         edges[k] = edge
     return edges
@@ -198,7 +214,7 @@ def _boxes(plan: Plan, data: TraceData, theme: Theme) -> list[SceneBox]:
     look = theme.roles["module"]
     deepest = max((box.level for box in plan.boxes), default=0)
     fill = look.fill or theme.page.background
-    font_color = text_on(fill, look.font_color or theme.page.text)
+    font_color = _readable(fill, look.font_color or theme.page.text)
     boxes: list[SceneBox] = []
     for box in plan.boxes:
         call = data.calls[box.calls[0]]

@@ -108,12 +108,13 @@ RootLine = TextLine | BarLine | SwatchLine
 @dataclass(frozen=True, slots=True)
 class Page:
     """The page and what every arrow and label shares. direction: BT, TB, LR or RL; margins: cluster in points, the
-    rest in inches; attributes: what the user set for the whole graph, by the engine's own names.
+    rest in inches; bold: all text is; attributes: what the user set for the whole graph, by the engine's own names.
     """
 
     direction: str
     background: str
     font: str
+    bold: bool
     font_size: float
     text: str
     cluster_margin: float

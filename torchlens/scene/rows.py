@@ -218,10 +218,11 @@ def params_row(context: RowContext, node: PlanNode) -> Sequence[str]:
     used = [context.data.params[p] for p in context.data.nodes.params[node.first]]
     if not used:
         return ()
-    names = [record.name for record in used]
+    # An element of a list is called by its number alone; the list's name makes it readable.
+    names = [record.name if not record.name.isdigit() else ".".join(record.address.split(".")[-2:]) for record in used]
     parts: list[str] = []
-    for record in used:
-        name = record.name if names.count(record.name) == 1 else record.address
+    for record, short in zip(used, names, strict=True):
+        name = short if names.count(short) == 1 else record.address
         shape = shape_text(record.shape) if record.shape else "()"
         parts.append(f"{name} {shape if record.trainable else _frozen_shape(record.shape)}")
     return wrap(f"params: {' · '.join(parts)}", WIDTH, (" · ",))

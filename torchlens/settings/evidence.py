@@ -27,22 +27,24 @@ SOURCES = {"time": "timings", "bytes": "bytes", "flops": "flops"}
 def check(data: TraceData, view: View | None, options: DrawOptions) -> None:
     """Refuse a view whose subject the trace does not hold. Without a view nothing is refused: the key says it.
 
-    Raises: EvidenceError[view_headline_evidence_missing] when no node has the evidence the view needs,
-    EvidenceError[view_source_zero_coverage] when no op has a value of the colour source.
+    Only ops count: an input takes no time, and knowing that is no evidence.
+    Raises: EvidenceError[view_headline_evidence_missing] when no op has the evidence the view needs,
+    EvidenceError[view_source_zero_coverage] when no op has a value of another colour source put into the view.
     """
     if view is None:
         return
     for need in view.needs:
         words, column = FAMILIES[need]
-        if all(value is None for value in column(data)):
-            fail(
-                "view_headline_evidence_missing",
-                f"view={view.name!r} is about {words}, and this trace holds none",
-                view=view.name,
-            )
+        if not _covers(data, column):
+            what = f"view={view.name!r} is about {words}, and no op of this trace has any"
+            fail("view_headline_evidence_missing", what, view=view.name)
     if options.color_by is not None:
         words, column = FAMILIES[SOURCES[options.color_by]]
-        values = column(data)
-        if all(values[op] is None for op in data.op_indexes):
+        if not _covers(data, column):
             what = f"view={view.name!r} colours by {options.color_by}, and no op of this trace has {words}"
             fail("view_source_zero_coverage", what, view=view.name, source=options.color_by)
+
+
+def _covers(data: TraceData, column: _Column) -> bool:
+    values = column(data)
+    return any(values[op] is not None for op in data.op_indexes)

@@ -34,7 +34,8 @@ def test_depth_boxes_a_module_and_leaves_its_own_op_beside_the_box(plan: MakePla
     data = builders.residual(2)
     made = plan(data, depth=1)
     assert [n.name for n in made.nodes] == [
-        "input_1", "linear_1_1", "module:blocks.0:1", "add_1_6", "module:blocks.1:1", "add_2_11", "linear_6_12", "output_1",
+        "input_1", "linear_1_1", "module:blocks.0:1", "add_1_6", "module:blocks.1:1", "add_2_11", "linear_6_12",
+        "output_1",
     ]  # fmt: skip
     box = node(made, "module:blocks.0:1")
     assert box.kind == MODULE

@@ -95,6 +95,17 @@ def test_hidden_routine_buffers_connect_nothing(plan: MakePlan) -> None:
     }  # fmt: skip
 
 
+def test_no_arrow_into_a_box_for_a_buffer_that_it_hides(plan: MakePlan) -> None:
+    b = Builder()
+    x = b.input()
+    mean = b.op("mean", [x], (8,))
+    with b.module("m") as call:
+        b.write("m.running_mean", mean)
+        call.returns = [b.op("relu", [b.op("sin", [x])])]
+    b.output(call.returns[0])
+    assert "mean_1_1->module:m:1" not in arrows(plan(b.build(), depth=1))
+
+
 @pytest.mark.parametrize("depth", [1, 1000])
 def test_no_arrow_between_norms_that_share_a_counter(plan: MakePlan, depth: int) -> None:
     b = Builder(training=True)
@@ -104,7 +115,9 @@ def test_no_arrow_between_norms_that_share_a_counter(plan: MakePlan, depth: int)
             call.returns = [b.op("relu", [b.op("sin", [b.batch_norm("block.norm", x, 8)])])]
         b.output(call.returns[0])
     found = arrows(plan(b.build(), depth=depth))
-    assert not any("block:1->module" in name or "batchnorm_1" in name.partition("->")[2] for name in found if "input" not in name)
+    between = {"module:block:1->module:block:2", "batchnorm_1_2->batchnorm_2_6"}
+    assert not between & set(found)
+    assert len([name for name in found if name.startswith("input_1->")]) == 2
 
 
 def test_arrows_into_a_box_merge_and_are_counted(plan: MakePlan) -> None:
@@ -167,6 +180,16 @@ def test_passes_collected_in_a_list_are_one_arrow(plan: MakePlan) -> None:
     (edge,) = arrows(plan(data, rolled=True))["linear_1_1->stack_1_2"]
     assert (edge.position, edge.tensors, edge.out_passes) == ((0, "0-3"), 4, ())
     assert len(plan(data).edges) == 4 + 4 + 1
+
+
+def test_a_box_that_feeds_a_list_is_one_arrow(plan: MakePlan) -> None:
+    b = Builder()
+    x = b.input()
+    with b.module("m") as call:
+        call.returns = [b.op("sin", [x]), b.op("cos", [x]), b.op("tan", [x])]
+    b.output(b.op("cat", {(0, k): ref for k, ref in enumerate(call.returns)}))
+    (edge,) = arrows(plan(b.build(), depth=1))["module:m:1->cat_1_4"]
+    assert (edge.position, edge.tensors) == ((0, "0-2"), 3)
 
 
 def test_arrows_come_by_target_in_trace_order(plan: MakePlan) -> None:

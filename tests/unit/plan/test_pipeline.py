@@ -37,7 +37,7 @@ def test_every_drawn_record_is_in_exactly_one_node(plan: MakePlan, name: str, op
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("name", builders.SAMPLES)
-def test_every_dependency_between_drawn_nodes_is_an_arrow(plan: MakePlan, name: str, options: dict[str, object]) -> None:
+def test_every_dependency_between_nodes_is_an_arrow(plan: MakePlan, name: str, options: dict[str, object]) -> None:
     data = builders.SAMPLES[name]()
     made = plan(data, **options)
     owner = {i: k for k, node in enumerate(made.nodes) for i in node.members}

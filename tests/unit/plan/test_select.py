@@ -67,6 +67,19 @@ def test_orphans_are_left_out_but_what_a_kept_node_reads_is_not() -> None:
     assert drawn(b.build(), "meaningful") == ["input_1", "arange_1_3", "mul_1_4", "relu_1_5", "output_1"]
 
 
+def test_an_output_that_no_input_reaches_is_drawn() -> None:
+    b = Builder()
+    b.input()
+    b.output(b.op("zeros", [], (8,)))
+    assert drawn(b.build(), "meaningful") == ["input_1", "zeros_1_1", "output_1"]
+
+
+def test_bookkeeping_that_decides_a_branch_is_drawn() -> None:
+    data = builders.demo()
+    data.branches.append(BranchTest(data.index_of["add_1_2"], "if", True, "net.py", 3))
+    assert "add_1_2" in drawn(data, "meaningful")
+
+
 def test_a_branch_test_and_what_leads_to_it_are_no_orphans() -> None:
     b = Builder()
     x = b.input()

@@ -49,8 +49,11 @@ def test_speed_needs_timings_even_when_coloured_by_something_else() -> None:
 def test_a_source_that_no_op_has_a_value_of_is_refused_under_a_view() -> None:
     with pytest.raises(EvidenceError, match=r"\[view_source_zero_coverage\].*colours by flops"):
         resolve(_trace(flops=None), {"view": "speed", "color_by": "flops"})
-    with pytest.raises(EvidenceError, match="view_source_zero_coverage"):
-        resolve(_trace(time=None, input_time=0.1), {"view": "speed"})
+
+
+def test_what_is_known_of_inputs_is_no_evidence() -> None:
+    with pytest.raises(EvidenceError, match="view_headline_evidence_missing"):
+        resolve(_trace(time=None, input_time=0.0), {"view": "speed"})
 
 
 def test_without_a_view_or_a_trace_nothing_is_refused() -> None:

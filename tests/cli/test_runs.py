@@ -1,0 +1,136 @@
+"""Real jobs, run in this process: files, manifests, exit codes, and the same figure as the Python API draws."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import torchlens as tl
+from torchlens.examples.demo import Demo
+from torchlens.settings import catalog
+
+OPTIONS = {"color_by": "flops", "direction": "leftright", "show_legend": True}
+
+
+def _manifest(folder: str) -> dict[str, Any]:
+    return json.loads((Path(folder) / "manifest.json").read_text())
+
+
+def test_a_job_writes_its_figures_and_prints_their_paths(run: Any) -> None:
+    result = run("out=o", "formats=[svg,png,pdf,dot]", "model=mlp")
+    assert result.code == 0
+    assert result.out.split() == ["o/main.svg", "o/main.png", "o/main.pdf", "o/main.dot"]
+    starts = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF", "dot": b"digraph"}
+    for name, start in starts.items():
+        assert (Path("o") / f"main.{name}").read_bytes().startswith(start)
+    assert _manifest("o")["status"] == "ok"
+    assert result.err.splitlines() == ["[1/2] recording mlp", "[2/2] drawing main"]
+
+
+def test_the_runner_and_the_api_draw_the_same_figure(run: Any) -> None:
+    words = [f"draw.{name}={value}" for name, value in OPTIONS.items()]
+    assert run("out=o", "formats=[dot]", "theme=paper", *words).code == 0
+    model = Demo().train()
+    trace = tl.trace(model, input_shape=(1, 3, 8, 8), save="none")
+    assert (Path("o") / "main.dot").read_text() == trace.draw(theme="paper", **OPTIONS).dot
+
+
+def test_a_changed_theme_reaches_the_page(run: Any) -> None:
+    run("out=o", "formats=[dot]", "model=mlp", "theme.page.background=ivory")
+    trace = tl.trace(torch.nn.Linear(2, 2), torch.rand(1, 2))
+    assert 'bgcolor="#fffff0"' in (Path("o") / "main.dot").read_text()
+    assert 'bgcolor="#fffff0"' in trace.draw(theme={"page": {"background": "ivory"}}).dot
+
+
+def test_the_tour_is_drawn_from_two_recordings(run: Any) -> None:
+    result = run("out=o", "figures=tour", "formats=[svg]")
+    assert result.code == 0
+    assert len(result.out.split()) >= 5
+    assert [line for line in result.err.splitlines() if "recording" in line] == [
+        "[1/10] recording demo", "[8/10] recording rnn",
+    ]  # fmt: skip
+
+
+def test_a_failing_figure_is_exit_code_1_and_the_others_are_written(run: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "conf" / "figures"
+    folder.mkdir(parents=True)
+    (folder / "mixed.yaml").write_text("bad: {model: mlp, input: {shape: [2, 5]}}\ngood: {model: mlp}\n")
+    result = run("--config-dir", str(folder.parent), "figures=mixed", "out=o", "formats=[dot]")
+    assert result.code == 1
+    assert result.out.split() == ["o/good.dot"]
+    assert "figure 'bad' failed: [model_run_failed]" in result.err
+    assert _manifest("o")["figures"]["bad"]["status"] == "failed"
+    assert f"--config-dir {folder.parent}" in _manifest("o")["command"]
+
+
+def test_a_misspelt_class_fails_the_job(run: Any) -> None:
+    result = run("model.factory._target_=torch.nn.Linearr", "out=o", "formats=[dot]")
+    assert result.code == 1
+    assert "nothing is called 'torch.nn.Linearr'. Fix: perhaps you meant 'torch.nn.Linear'" in result.err
+
+
+def test_a_model_of_the_working_directory(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
+    Path("ownnet.py").write_text("from torch import nn\nclass Net(nn.ReLU):\n    pass\n")
+    words = ("model.factory._target_=ownnet.Net", "input.shape=[2]", "+input.dtype=float32", "out=o", "formats=[dot]")
+    assert run(*words[:1], *words[1:]).code == 2
+    assert run(*(word.lstrip("+") for word in words), "trust=[ownnet.*]").code == 0
+
+
+def test_a_multirun_has_a_folder_per_job(run: Any) -> None:
+    result = run("-m", "model=rnn,mlp", "theme=paper,dark", "out=o", "formats=[dot]")
+    assert result.code == 0
+    names = {f"model-{model}_theme-{theme}" for model in ("rnn", "mlp") for theme in ("paper", "dark")}
+    assert {path.name for path in Path("o").iterdir() if path.is_dir()} == names
+    for name in names:
+        assert _manifest(f"o/{name}")["status"] == "ok"
+        assert _manifest(f"o/{name}")["figures"]["main"]["chosen"]["model"] in name
+
+
+def test_a_failing_job_of_a_multirun_is_exit_code_1(run: Any) -> None:
+    result = run("-m", "model=mlp", "input.shape=[2,8],[2,5]", "out=o", "formats=[dot]")
+    assert result.code == 1
+    assert sorted(_manifest(str(path.parent))["status"] for path in Path("o").glob("*/manifest.json")) == [
+        "failed",
+        "ok",
+    ]
+
+
+def test_documentation_figures_have_fixed_paths_and_facts(run: Any) -> None:
+    assert run("output=docs", "figures=one", "model=mlp", "formats=[svg]").code == 0
+    folder = Path("docs/images")
+    assert sorted(path.name for path in folder.iterdir()) == ["main.svg", "manifest.json"]
+    first = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert run("output=docs", "figures=one", "model=mlp", "formats=[svg]").code == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
+    assert str(Path.cwd()) not in first["manifest.json"].decode()
+
+
+def test_an_interrupted_run_is_exit_code_130(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*args: object, **keywords: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("torchlens.runner.build.trace", interrupted)
+    result = run("out=o", "formats=[dot]")
+    assert result.code == 130
+    assert result.err.splitlines()[-1] == "interrupted"
+    assert _manifest("o")["status"] == "interrupted"
+
+
+def test_a_launcher_without_multirun_is_noted(run: Any) -> None:
+    result = run("hydra/launcher=basic", "out=o", "formats=[dot]", "model=mlp")
+    assert result.code == 0
+    assert "hydra/launcher has no effect without --multirun" in result.err
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name", catalog.names("model"))
+def test_every_shipped_model_can_be_drawn(name: str, run: Any) -> None:
+    assert run(f"model={name}", "view=speed", "theme=paper", "out=o", "formats=[dot]").code == 0
+    assert _manifest("o")["figures"]["main"]["status"] == "ok"

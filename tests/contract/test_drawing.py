@@ -1,0 +1,188 @@
+"""Every theme, view, direction and option draws every sample trace as a document that the engine accepts.
+
+Runs over whatever is registered, so that a new theme, view, row, source or scale is tested by being there.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests import builders
+from torchlens.base.colors import contrast, fill_colors, luminance, parse, text_on
+from torchlens.plan import make_plan
+from torchlens.plan.graph import Plan
+from torchlens.records.trace_data import TraceData
+from torchlens.render import dot
+from torchlens.render.graphviz import EMBEDDED
+from torchlens.scene import build
+from torchlens.scene.caption import CAPTIONS
+from torchlens.scene.channels import SCALES
+from torchlens.scene.model import BarLine, Scene, SwatchLine
+from torchlens.scene.rows import ROWS, RowContext
+from torchlens.scene.values import SOURCES, total, value_of
+from torchlens.settings import catalog
+from torchlens.settings.compose import DrawRequest, resolve
+from torchlens.settings.options import DrawOptions, options
+from torchlens.settings.theme import ROLES, load_theme
+from torchlens.settings.view import CAPTION_LINES, view_names
+
+THEMES = catalog.names("theme")
+# Values of options that have no closed set.
+OPEN: dict[str, tuple[object, ...]] = {
+    "depth": (1, 2, 1000),
+    "font_size": (6, 30),
+    "graph_attrs": ({"splines": "polyline"}, {}),
+    "caption": ('Figure 1: <caption> & "more"', ""),
+    "file_format": ("dot",),
+    "dpi": (72,),
+    "pdf_font": (),
+}
+# How a drawing gets out is no business of the scene.
+OUTPUT = {"file_format", "dpi", "engine", "pdf_font", "open_viewer"}
+
+
+def values_of(name: str) -> tuple[object, ...]:
+    option = options()[name]
+    closed = (True, False) if option.type is bool else option.choices
+    return tuple(closed or OPEN[name]) + ((None,) if option.nullable else ())
+
+
+CHOICES = [(name, value) for name in options() for value in values_of(name)]
+
+
+def draw(data: TraceData, **given: object) -> tuple[Plan, Scene, DrawRequest]:
+    request = resolve(data, given)
+    plan = make_plan(data, request)
+    return plan, build(plan, data, request), request
+
+
+@pytest.mark.parametrize(("name", "value"), CHOICES, ids=str)
+def test_every_value_of_every_option_draws(name: str, value: object) -> None:
+    given = {name: value}
+    if name == "color_scale":
+        given["color_by"] = "time"
+    for make in builders.SAMPLES.values():
+        document = dot.write(draw(make(), **given)[1])
+        if name in OUTPUT:
+            assert document == dot.write(draw(make())[1])
+    assert EMBEDDED.run(document, "svg").rstrip().endswith(b"</svg>")
+
+
+def test_every_option_has_values_here() -> None:
+    assert {name for name, _ in CHOICES} == set(DrawOptions.__dataclass_fields__)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("direction", ["bottomup", "topdown", "leftright", "rightleft"])
+def test_every_theme_draws_in_every_direction(theme: str, direction: str) -> None:
+    for make in builders.SAMPLES.values():
+        _, scene, _ = draw(make(), theme=theme, direction=direction, show_legend=True)
+        assert EMBEDDED.run(dot.write(scene), "svg").rstrip().endswith(b"</svg>")
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("color_by", [None, *SOURCES.names()])
+def test_all_text_is_readable_on_its_fill(theme: str, color_by: str | None) -> None:
+    for make, depth in itertools.product(builders.SAMPLES.values(), (1, 1000)):
+        _, scene, _ = draw(make(), theme=theme, color_by=color_by, depth=depth, show_buffers="always", show_legend=True)
+        pairs = [(node.style.fill, node.style.font_color) for node in scene.nodes]
+        pairs += [(box.fill, box.font_color) for box in scene.boxes]
+        pairs += [(scene.page.background, line.color) for line in scene.root]
+        pairs.append((scene.page.background, scene.page.edge_font_color))
+        for fill, text in pairs:
+            assert all(contrast(color, text or "") >= 4.5 for color in fill_colors(fill or scene.page.background))
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_role_is_readable_even_where_no_sample_shows_it(theme: str) -> None:
+    loaded = load_theme(theme)
+    for role in ROLES:
+        look = loaded.roles[role]
+        fill = look.fill or loaded.page.background
+        text = text_on(fill, look.font_color or loaded.page.text)
+        assert all(contrast(color, text) >= 4.5 for color in fill_colors(fill)), role
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_lines_and_samples_can_be_seen_on_the_page(theme: str) -> None:
+    _, scene, _ = draw(builders.state(), theme=theme, show_legend=True)
+    page = scene.page
+    assert contrast(page.edge_color, page.background) >= 3
+    assert all(contrast(box.stroke, box.fill) >= 3 for box in scene.boxes)
+    assert all(contrast(line.stroke, page.background) >= 3 for line in scene.root if isinstance(line, SwatchLine))
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_ramp_of_a_theme_runs_one_way_in_lightness_and_is_drawn(theme: str) -> None:
+    _, scene, _ = draw(builders.demo(), theme=theme, color_by="time")
+    (bar,) = [line for line in scene.root if isinstance(line, BarLine)]
+    steps = [luminance(color) for color in bar.cells]
+    assert steps in (sorted(steps), sorted(steps, reverse=True))
+    assert contrast(bar.cells[-1], scene.page.background) > contrast(bar.cells[0], scene.page.background)
+    assert all(parse(color) for color in bar.cells)
+
+
+@pytest.mark.parametrize("view", view_names())
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_view_draws_in_every_theme(view: str, theme: str) -> None:
+    for make in builders.SAMPLES.values():
+        _, scene, _ = draw(make(), view=view, theme=theme)
+        assert EMBEDDED.run(dot.write(scene), "svg").rstrip().endswith(b"</svg>")
+
+
+@pytest.mark.parametrize("view", view_names())
+def test_a_view_is_its_settings_spelled_out_plus_its_caption(view: str) -> None:
+    data = builders.demo()
+    _, with_view, request = draw(data, view=view)
+    assert request.view is not None
+    _, spelled, _ = draw(data, **request.view.draw)
+    assert with_view.nodes == spelled.nodes or [n.style for n in with_view.nodes] == [n.style for n in spelled.nodes]
+    assert [n.rows for n in with_view.nodes] == [n.rows for n in spelled.nodes]
+    own = {line.text for line in with_view.root if getattr(line, "kind", "") == "caption"}
+    assert own
+    assert [line for line in with_view.root if getattr(line, "text", None) not in own] == list(spelled.root)
+
+
+def test_the_names_that_settings_know_are_the_ones_that_are_written() -> None:
+    assert set(CAPTIONS.names()) == set(CAPTION_LINES)
+    assert set(SOURCES.names()) == {value for value in values_of("color_by") if value is not None}
+    assert set(SCALES.names()) == set(values_of("color_scale"))
+
+
+@pytest.mark.parametrize("token", ROWS.names())
+def test_every_row_gives_lines_of_text_or_nothing(token: str) -> None:
+    for make, given in itertools.product(builders.SAMPLES.values(), ({}, {"rolled": True}, {"depth": 1})):
+        data = make()
+        plan, _, request = draw(data, **given)
+        context = RowContext(data, plan, request.options)
+        for node in plan.nodes:
+            lines = ROWS.get(token)(context, node)
+            assert all(isinstance(line, str) and line for line in lines)
+
+
+@pytest.mark.parametrize("name", SOURCES.names())
+def test_every_source_is_the_exact_sum_over_members_or_absent(name: str) -> None:
+    source = SOURCES.get(name)
+    for make, given in itertools.product(builders.SAMPLES.values(), ({"depth": 1}, {"rolled": True})):
+        data = make()
+        plan, _, _ = draw(data, **given)
+        column = source.column(data)
+        for node in plan.nodes:
+            ops = [i for i in node.members if data.nodes.kind[i] == "op"]
+            if node.kind in ("op", "module") and len(ops) > 1:
+                parts = [column[i] for i in ops]
+                missing = any(part is None for part in parts)
+                assert value_of(source, node, data) == (None if missing else pytest.approx(sum(p or 0 for p in parts)))
+                assert total(source, node.members, data) == value_of(source, node, data)
+
+
+@pytest.mark.parametrize("name", SCALES.names())
+def test_every_scale_maps_ends_to_ends_and_keeps_the_order(name: str) -> None:
+    values = [3.0, 1.0, 2.0, 2.0, 40.0]
+    place = SCALES.get(name)(values)
+    places = [place(value) for value in sorted(values)]
+    assert places[0] == 0
+    assert places[-1] == 1
+    assert places == sorted(places)

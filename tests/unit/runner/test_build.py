@@ -1,0 +1,184 @@
+"""Building models and inputs, and what is said when that fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from torchlens.base.errors import InputError, TorchLensError, UnavailableError, UnknownNameError
+from torchlens.runner.build import arguments, build, record
+from torchlens.runner.spec import InputSpec, ModelSpec, read_model
+from torchlens.settings import catalog
+
+LINEAR = {"_target_": "torch.nn.Linear", "in_features": 2, "out_features": 3}
+MLP = {"_target_": "torchlens.examples.mlp.Mlp"}
+
+
+def _spec(
+    factory: dict[str, Any], shape: Any = (1, 2), *, mode: str = "eval", seed: int = 0, **values: Any
+) -> ModelSpec:
+    return ModelSpec("m", factory, InputSpec(shape=shape, values=values), mode, seed)
+
+
+def _shipped(name: str) -> ModelSpec:
+    entry = catalog.load("model", name)
+    return read_model(name, str(entry.path), entry.data, {})
+
+
+# -- the example models are the ones the documentation describes
+def test_the_demo_is_the_first_drawing() -> None:
+    data = record(_shipped("demo"))
+    assert data.totals["ops"] == 12
+    assert data.totals["params"] == data.totals["trainable_params"] == 1610
+    assert data.totals["output_bytes"] == 19832
+    assert data.training
+    assert [data.nodes.label[i] for i in data.op_indexes][:5] == [
+        "conv2d_1_1", "add_1_2", "batchnorm_1_3", "relu_1_4", "conv2d_2_5",
+    ]  # fmt: skip
+    assert (data.provenance.origin, data.provenance.tensors[0][0]) == ("declared", (1, 3, 8, 8))
+
+
+def test_the_rnn_has_three_steps() -> None:
+    data = record(_shipped("rnn"))
+    assert data.totals["ops"] == 13
+    passes = {layer.label: layer.num_passes for layer in data.layers}
+    assert (passes["linear_1_2"], passes["linear_2_3"]) == (3, 3)
+
+
+def test_the_mlp_drops_out_in_train_mode() -> None:
+    data = record(_shipped("mlp"))
+    assert [data.nodes.func[i] for i in data.op_indexes] == ["linear", "relu", "dropout", "linear"]
+    assert data.training
+
+
+# -- seeds and state
+def test_weights_follow_the_seed_and_the_callers_stream_does_not_move() -> None:
+    torch.manual_seed(7)
+    before = torch.get_rng_state()
+    record(_spec(MLP, (1, 8), mode="train"), warm=True)
+    assert torch.equal(torch.get_rng_state(), before)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        first = build(_spec(LINEAR)).state_dict()["weight"]
+        torch.manual_seed(0)
+        again = build(_spec(LINEAR)).state_dict()["weight"]
+        other = build(_spec(LINEAR)).state_dict()["weight"]
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_modes() -> None:
+    assert not record(_spec(MLP, (1, 8))).training
+    assert record(_spec(MLP, (1, 8), mode="train")).training
+
+
+def test_a_warm_up_leaves_no_trace() -> None:
+    cold, warm = record(_shipped("demo")), record(_shipped("demo"), warm=True)
+    assert warm.nodes.label == cold.nodes.label
+    assert [(b.address, len(b.versions)) for b in warm.buffers] == [(b.address, len(b.versions)) for b in cold.buffers]
+
+
+# -- inputs
+def test_a_bare_shape_is_left_to_trace() -> None:
+    model = torch.nn.Linear(2, 3)
+    assert arguments(InputSpec(shape=[1, 2]), model) == ({"input_shape": (1, 2)}, None)
+    assert arguments(InputSpec(shape=[[1, 2], [3]]), model)[0] == {"input_shape": ((1, 2), (3,))}
+    assert arguments(InputSpec(shape={"x": [1, 2]}), model)[0] == {"input_shape": {"x": (1, 2)}}
+
+
+def test_values_of_a_range_and_dtype() -> None:
+    model = torch.nn.Linear(2, 3)
+    call, provenance = arguments(InputSpec(shape=[500], values={"dtype": "int32", "low": 3, "high": 6}), model)
+    (made,) = call["x"]
+    assert made.dtype == torch.int32
+    assert set(made.tolist()) == {3, 4, 5}
+    assert provenance is not None
+    assert (provenance.origin, provenance.tensors) == ("declared", (((500,), "int32", "cpu"),))
+    (floats,) = arguments(InputSpec(shape=[500], values={"low": -2, "high": -1}), model)[0]["x"]
+    assert floats.dtype == torch.float32
+    assert -2 <= floats.min() < floats.max() < -1
+
+
+def test_values_per_keyword_and_position() -> None:
+    model = torch.nn.Linear(2, 3)
+    spec = InputSpec(shape={"a": [2], "b": [3]}, values={"dtype": {"a": "int64"}, "high": {"a": 9}})
+    named = arguments(spec, model)[0]["input_kwargs"]
+    assert (named["a"].dtype, named["b"].dtype) == (torch.int64, torch.float32)
+    first, second = arguments(InputSpec(shape=[[2], [3]], values={"dtype": ["bool", "float16"]}), model)[0]["x"]
+    assert (first.dtype, second.dtype, second.shape) == (torch.bool, torch.float16, (3,))
+
+
+def test_a_range_keeps_the_dtype_that_the_model_wants() -> None:
+    model = torch.nn.Sequential(torch.nn.Embedding(50, 4), torch.nn.Linear(4, 2))
+    (ids,) = arguments(InputSpec(shape=[1, 8], values={"high": 3}), model)[0]["x"]
+    assert ids.dtype == torch.int64
+    assert ids.max() < 3
+
+
+def test_tensors_of_files(tmp_path: Path) -> None:
+    import numpy
+
+    made = torch.arange(4.0).reshape(2, 2)
+    torch.save(made, tmp_path / "x.pt")
+    numpy.save(tmp_path / "x.npy", made.numpy())
+    for name in ("x.pt", "x.npy"):
+        call, provenance = arguments(InputSpec(path=str(tmp_path / name)), torch.nn.Linear(2, 3))
+        assert torch.equal(call["x"], made)
+        assert provenance is None
+    data = record(ModelSpec("m", LINEAR, InputSpec(path=str(tmp_path / "x.pt")), "eval", 0))
+    assert data.provenance.origin == "user"
+
+
+def test_a_file_with_code_in_it_is_not_run(tmp_path: Path) -> None:
+    class Trap:
+        def __reduce__(self) -> Any:
+            return (Path.touch, (tmp_path / "sprung",))
+
+    torch.save(Trap(), tmp_path / "trap.pt")
+    with pytest.raises(InputError, match=r"\[input_file_unreadable\]"):
+        arguments(InputSpec(path=str(tmp_path / "trap.pt")), torch.nn.Linear(2, 3))
+    assert not (tmp_path / "sprung").exists()
+
+
+# -- failures
+SEQUENTIAL = {"_target_": "torch.nn.Sequential", "_args_": [{"_target_": "torch.nn.Relu"}]}
+GAIN = {"_target_": "torch.nn.init.calculate_gain", "nonlinearity": "relu"}
+NEAREST = "nothing is called 'torch.nn.Linearr'. Fix: perhaps you meant 'torch.nn.Linear'"
+
+
+@pytest.mark.parametrize(
+    ("factory", "error", "words"),
+    [
+        ({"_target_": "torch.nn.Linearr"}, UnknownNameError, NEAREST),
+        ({"_target_": "torch.nn.nowhere.Linear"}, UnknownNameError, "model_target_unknown"),
+        (SEQUENTIAL, UnknownNameError, "'torch.nn.ReLU'"),
+        ({**LINEAR, "bogus": 3}, InputError, "cannot build model 'm' with torch.nn.Linear: TypeError"),
+        ({**LINEAR, "in_features": "x"}, InputError, "model_build_failed"),
+        (GAIN, InputError, "made a float, not a torch.nn.Module"),
+        ({"_target_": "timmmm.create_model"}, UnavailableError, "needs the package 'timmmm', which is not installed"),
+    ],
+)
+def test_a_factory_that_fails_says_why(factory: dict[str, Any], error: type[TorchLensError], words: str) -> None:
+    with pytest.raises(error) as caught:
+        build(_spec(factory))
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_only_known_packages_are_named_in_an_install_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "mynet.py").write_text("import timm_missing_part\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UnavailableError, match=r"\[model_package_missing\].*'timm_missing_part'.*run from its folder"):
+        build(_spec({"_target_": "mynet.Net"}))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    (tmp_path / "pictures.py").write_text("raise ModuleNotFoundError(name='PIL')\n")
+    with pytest.raises(UnavailableError, match="pip install pillow"):
+        build(_spec({"_target_": "pictures.Net"}))
+
+
+def test_a_forward_that_fails_names_the_model() -> None:
+    with pytest.raises(InputError, match=r"\[model_run_failed\] the forward of model 'm' failed: RuntimeError: mat1"):
+        record(_spec(LINEAR, (1, 5)))

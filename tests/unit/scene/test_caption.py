@@ -1,0 +1,53 @@
+"""Caption lines of a view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests import builders
+from torchlens.scene.caption import CAPTIONS
+from torchlens.scene.model import Scene, TextLine
+from torchlens.settings.view import CAPTION_LINES
+
+MakeScene = Callable[..., Scene]
+INSTRUMENTED = "times from an instrumented run: compare ops with each other, not with production latency"
+
+
+def captions(scene: Scene) -> list[str]:
+    return [line.text for line in scene.root if isinstance(line, TextLine) and line.kind == "caption"]
+
+
+def test_every_line_that_a_view_may_name_is_written_here() -> None:
+    assert set(CAPTIONS.names()) == set(CAPTION_LINES)
+
+
+def test_the_speed_view(scene: MakeScene) -> None:
+    assert captions(scene(builders.demo(), view="speed")) == [
+        "encoded 10 of 12 ops", "wall-clock time per op call", "colour shows rank order, not proportion", INSTRUMENTED,
+    ]  # fmt: skip
+
+
+def test_rolled_says_that_passes_are_summed(scene: MakeScene) -> None:
+    lines = captions(scene(builders.loop(3), view="speed", rolled=True))
+    assert lines[:2] == ["encoded 13 of 13 ops", "wall-clock time, sum over passes"]
+
+
+def test_lines_that_do_not_apply_are_left_out(scene: MakeScene) -> None:
+    lines = captions(scene(builders.demo(), view="speed", color_by="flops", color_scale="linear", node_style="default"))
+    assert lines == ["encoded 10 of 12 ops", "forward FLOPs, 2 per multiply-accumulate"]
+    assert captions(scene(builders.demo(), view="speed", color_by=None, node_style="default")) == []
+
+
+def test_a_grey_box_is_explained(scene: MakeScene) -> None:
+    data = builders.demo()
+    data.nodes.time_s = [None if k == 1 else t for k, t in enumerate(data.nodes.time_s)]
+    assert captions(scene(data, view="speed", depth=1))[1] == "grey boxes: aggregate, not encoded"
+
+
+def test_a_bare_channel_adds_no_caption(scene: MakeScene) -> None:
+    assert captions(scene(builders.demo(), color_by="time")) == []
+
+
+def test_the_users_own_line_comes_last(scene: MakeScene) -> None:
+    assert captions(scene(builders.demo(), caption="Figure 1\nsmall")) == ["Figure 1", "small"]
+    assert captions(scene(builders.demo(), view="speed", caption="mine"))[-1] == "mine"

@@ -1,0 +1,46 @@
+"""The header."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests import builders
+from tests.builders import Builder
+from torchlens.records.provenance import InputProvenance, Outcome
+from torchlens.scene.model import Scene, TextLine
+
+MakeScene = Callable[..., Scene]
+
+
+def header(scene: Scene) -> list[str]:
+    return [line.text for line in scene.root if isinstance(line, TextLine) and line.kind == "header"]
+
+
+def test_it_counts_the_whole_network_whatever_is_drawn(scene: MakeScene) -> None:
+    expected = ["TinyCnn", "12 ops (19.4 KB)", "1.61K params (all trainable)"]
+    data = builders.demo()
+    assert header(scene(data)) == expected
+    assert header(scene(data, depth=1, show_buffers="never", rolled=True)) == expected
+
+
+def test_the_words_for_parameters(scene: MakeScene) -> None:
+    assert header(scene(builders.state()))[2] == "144 params (64 of 144 trainable)"
+    assert header(scene(builders.awkward()))[2] == "0 params"
+    b = Builder("Linear")
+    b.output(b.linear("fc", b.input(), 1, trainable=False))
+    assert header(scene(b.build()))[1:] == ["1 op (8 B)", "9 params (all frozen)"]
+
+
+def test_only_the_class_is_bold(scene: MakeScene) -> None:
+    lines = [line for line in scene(builders.demo()).root if isinstance(line, TextLine)]
+    assert [line.bold for line in lines] == [True, False, False]
+
+
+def test_notes_say_what_was_not_the_users(scene: MakeScene) -> None:
+    data = builders.demo()
+    data.provenance = InputProvenance("declared", (((1, 3, 8, 8), "float32", "cpu"),))
+    data.outcome = Outcome(completed=False, error="ValueError: no", advisories=["threads: ops of workers are not seen"])
+    assert header(scene(data))[3:] == [
+        "input: shape declared (1x3x8x8), random values", "the forward stopped early: ValueError: no",
+        "threads: ops of workers are not seen",
+    ]  # fmt: skip
