@@ -16,10 +16,13 @@ from torchlens.records.state import BufferRecord, ParamRecord
 from torchlens.records.trace_data import TraceData
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     import networkx
 
     from torchlens.capture.session import Recording
     from torchlens.drawings import Drawing
+    from torchlens.settings.keywords import DrawKeywords
 
 
 class Trace:
@@ -199,10 +202,34 @@ class Trace:
         return graph
 
     # -- drawing
-    def draw(self, path: str | Path | None = None, **options: Any) -> Drawing:
-        """Draw the trace; with a path, write it (PDF unless the extension or file_format= says otherwise).
+    def draw(self, path: str | Path | None = None, **options: Unpack[DrawKeywords]) -> Drawing:
+        """Draw the trace; with a path, write it (PDF unless the extension or file_format says otherwise).
 
-        Options: see `torchlens.settings.options`. Without a path nothing is written; a notebook shows the result.
+        Without a path nothing is written; a notebook shows the result. Every keyword wins over the view's own setting.
+
+        view: a question to answer, "speed"; None draws the plain graph.
+        theme: "torchlens", "paper", "dark", "colorblind", "high_contrast", or a mapping that extends one.
+        rolled: draw each layer once and turn repetition into loops.
+        depth: levels of the module tree drawn open; deeper modules are one box each.
+        direction: "bottomup", "topdown", "leftright" or "rightleft".
+        collapse: "none".
+        node_style: "profiling" adds rows for time, output size, code line and function.
+        show_buffers: "meaningful" leaves out routine bookkeeping; "never", "always".
+        show_legend: key of fills and shapes; None: only with a colour channel.
+        show_redundant_args: show arguments that the shapes already say.
+        color_by: fill nodes by "time", "bytes" or "flops".
+        color_scale: "linear" or "rank".
+        font_size: of node text, points.
+        graph_attrs: Graphviz attributes of the whole graph.
+        caption: an extra caption line.
+        file_format: "svg", "png", "pdf" or "dot".
+        dpi: dots per inch of png.
+        engine: "embedded", or "system" for an installed Graphviz.
+        pdf_font: path of a TrueType font to embed in PDF.
+        open_viewer: open the written file.
+
+        Raises: TypeError for an unknown keyword; InvalidArgumentError with the option's code for a wrong value;
+        EvidenceError if the trace lacks what the view is about; EngineError if the figure cannot be laid out.
         """
         from torchlens.drawings import draw_trace
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch import nn
 
@@ -17,7 +17,10 @@ from torchlens.records.provenance import InputProvenance
 from torchlens.trace_view import Trace
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from torchlens.drawings import Drawing
+    from torchlens.settings.keywords import DrawKeywords
 
 _SAVES = ("all", "none")
 
@@ -58,7 +61,7 @@ def draw(
     *,
     input_kwargs: Mapping[str, object] | None = None,
     path: str | Path | None = None,
-    **options: Any,
+    **options: Unpack[DrawKeywords],
 ) -> Drawing:
     """Record a model in eval mode without gradients, draw it, and put everything back.
 

@@ -7,13 +7,18 @@ also the builtin that a caller would expect to catch.
 from __future__ import annotations
 
 import difflib
+import inspect
+import os
 import warnings
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import NoReturn
 
 from torchlens.base.codes import CODES
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
 class TorchLensError(Exception):
@@ -101,13 +106,21 @@ def fail(code: str, what: str, *, fix: str = "", allowed: Iterable[str] = (), **
     raise error(code, what, fix=fix, allowed=allowed, **fields)
 
 
-def warn(code: str, what: str, *, fix: str = "", stacklevel: int = 3, **fields: object) -> TorchLensWarning:
+def warn(code: str, what: str, *, fix: str = "", **fields: object) -> TorchLensWarning:
     """Emit the warning of a code and return it; a `heard` around the call lists it too, whatever the filters say."""
     warning = TorchLensWarning(code, what, fix=fix, **fields)
     for listener in _listeners.get():
         listener.append(warning)
-    warnings.warn(warning, stacklevel=stacklevel)
+    warnings.warn(warning, stacklevel=_level_of_caller())
     return warning
+
+
+def _level_of_caller() -> int:
+    """Stack level, counted from `warn`, of the first frame outside the package: the user's line."""
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return max(level, 1)
 
 
 _listeners: ContextVar[tuple[list[TorchLensWarning], ...]] = ContextVar("torchlens_warnings", default=())

@@ -27,6 +27,7 @@ FONT_STACKS = {
 }
 BASE_FONT = FONT_STACKS["Helvetica"]
 
+_ROOT_PARTS = ("key", "caption")
 _ROOT_TAG = re.compile(r"<svg [^>]*>")
 _SIZE = re.compile(r' width="([\d.]+)pt" height="([\d.]+)pt"')
 
@@ -74,13 +75,22 @@ def _plain(name: str) -> str:
 
 
 def _unwrap_tooltips(root: ET.Element) -> None:
-    """Turn each tooltip link into a title of its group, and drop titles that only repeat an internal name."""
-    for group in list(root.iter("g")):
+    """Turn each tooltip link into a title of its group, and drop titles that only repeat an internal name.
+
+    The lines of header, caption and key are cells with an id, which the engine wraps like tooltips: they keep it.
+    """
+    for group in reversed([element for element in root.iter() if element.tag in ("g", "a")]):
         children: list[ET.Element] = []
         tips: list[str] = []
         for child in group:
             link = _tooltip_link(child)
-            if link is not None:
+            part = child.get("id", "").removeprefix("a_")
+            if link is not None and part.startswith(_ROOT_PARTS):
+                named = ET.Element("g", {"id": part})
+                named.extend(link)
+                named.text = named.tail = "\n"
+                children.append(named)
+            elif link is not None:
                 tips.append(link.get("xlink:title", ""))
                 children.extend(link)
             elif child.tag != "title":

@@ -10,7 +10,24 @@ import torchlens as tl
 from tests.models import recording as zoo
 
 NODE_KEYS = set(
-    "label layer pass kind func path parents outputs module params buffers inplace bool_value value time_s flops".split()
+    [
+        "label",
+        "layer",
+        "pass",
+        "kind",
+        "func",
+        "path",
+        "parents",
+        "outputs",
+        "module",
+        "params",
+        "buffers",
+        "inplace",
+        "bool_value",
+        "value",
+        "time_s",
+        "flops",
+    ]
 )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from torchlens.base.errors import EngineError
 from torchlens.render import svg
-from torchlens.render.graphviz import SYSTEM
+from torchlens.render.graphviz import EMBEDDED, SYSTEM
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -170,3 +170,21 @@ def test_the_other_engine_is_brought_to_the_same_form(document: str, root: ET.El
     assert set(text_of(other)) == set(text_of(root))
     assert {e.get("id") for e in other.iter(f"{SVG}g")} == {e.get("id") for e in root.iter(f"{SVG}g")}
     assert not [e for e in other.iter() if "transparent" in (e.get("fill"), e.get("stroke"))]
+
+
+def test_lines_of_header_caption_and_key_keep_their_ids() -> None:
+    cells = "".join(
+        f'<TR><TD ID="{name}" TITLE=" ">{name}</TD></TR>' for name in ("caption:header:1", "caption:1", "key:1")
+    )
+    document = f'digraph g {{ tooltip=" "; label=<<TABLE>{cells}</TABLE>>; a [id="relu_1_2" tooltip="tip"] }}'
+    root = ET.fromstring(svg.write(svg.read(EMBEDDED.run(document, "svg"))).data)
+    named = {group.get("id"): text_of(group) for group in root.iter(f"{SVG}g")}
+    assert [named[name] for name in ("caption:header:1", "caption:1", "key:1")] == [
+        ["caption:header:1"],
+        ["caption:1"],
+        ["key:1"],
+    ]
+    assert not [name for name in named if name and name.startswith("a_")]
+    assert not list(root.iter(f"{SVG}a"))
+    (node,) = [group for group in root.iter(f"{SVG}g") if group.get("id") == "relu_1_2"]
+    assert node.findtext(f"{SVG}title") == "tip"
