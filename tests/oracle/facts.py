@@ -1,9 +1,9 @@
 """Facts of 85 models measured with plain PyTorch, and the comparison of a trace with them.
 
-`models.jsonl` holds one model a line: how to build it, its inputs, and under `plain` what forward hooks, a bare function
-mode and the model itself say. Row of `calls.list`: name, parents, outputs, module, parameters, buffers, same, late;
-parents are call indexes, -1-k for input k, null for a constant; late are earlier calls that wrote to an argument's
-storage after that argument was made. The rows describe the second forward of a model object.
+`models.jsonl` holds one model a line: how to build it, its inputs, and under `plain` what forward hooks, a bare
+function mode and the model itself say. Row of `calls.list`: name, parents, outputs, module, parameters, buffers, same,
+late; parents are call indexes, -1-k for input k, null for a constant; late are earlier calls that wrote to an
+argument's storage after that argument was made. The rows describe the second forward of a model object.
 """
 
 from __future__ import annotations

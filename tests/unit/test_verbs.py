@@ -26,7 +26,7 @@ class Counting(nn.Module):
     ("code", "call"),
     [
         ("trace_model_invalid", lambda m: tl.trace(lambda x: x, torch.ones(1))),
-        ("trace_input_missing", lambda m: tl.trace(m)),
+        ("trace_input_missing", tl.trace),
         ("trace_save_invalid", lambda m: tl.trace(m, torch.ones(1, 4), save="some")),
         ("input_rung_conflict", lambda m: tl.trace(m, torch.ones(1, 4), input_shape=(1, 4))),
         ("input_shape_invalid", lambda m: tl.trace(m, input_shape=(0, 4))),

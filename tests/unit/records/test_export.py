@@ -9,26 +9,24 @@ import torch
 import torchlens as tl
 from tests.models import recording as zoo
 
-NODE_KEYS = set(
-    [
-        "label",
-        "layer",
-        "pass",
-        "kind",
-        "func",
-        "path",
-        "parents",
-        "outputs",
-        "module",
-        "params",
-        "buffers",
-        "inplace",
-        "bool_value",
-        "value",
-        "time_s",
-        "flops",
-    ]
-)
+NODE_KEYS = {
+    "label",
+    "layer",
+    "pass",
+    "kind",
+    "func",
+    "path",
+    "parents",
+    "outputs",
+    "module",
+    "params",
+    "buffers",
+    "inplace",
+    "bool_value",
+    "value",
+    "time_s",
+    "flops",
+}
 
 
 def test_schema_keys_and_order():
