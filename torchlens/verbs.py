@@ -45,13 +45,12 @@ def trace(
     if save not in _SAVES:
         fail("trace_save_invalid", f"save={save!r} is not a way to keep values", allowed=_SAVES, got=save)
     args, kwargs, provenance = _arguments(model, x, input_kwargs, input_shape)
-    recording, error = record(model, args, kwargs, keep_values=save == "all", provenance=provenance)
-    result = Trace(recording)
-    if error is not None:
-        with suppress(AttributeError):  # an exception class with slots: the trace is lost, the error is not
-            error.partial_trace = result  # type: ignore[attr-defined]
-        raise error
-    return result
+    recording, raised = record(model, args, kwargs, keep_values=save == "all", provenance=provenance)
+    if raised:
+        with suppress(Exception):  # a class that takes no attribute: the trace is lost, the error is not
+            raised[0].partial_trace = Trace(recording)  # type: ignore[attr-defined]
+        raise raised.pop()
+    return Trace(recording)
 
 
 def draw(
@@ -77,9 +76,9 @@ def draw(
     prepare(path, options)
     args, kwargs, provenance = _arguments(model, x, input_kwargs, input_shape)
     with pinned(model) as receipt:
-        recording, error = record(model, args, kwargs, keep_values=False, provenance=provenance)
-    if error is not None:
-        raise error
+        recording, raised = record(model, args, kwargs, keep_values=False, provenance=provenance)
+    if raised:
+        raise raised.pop()
     drawing = Trace(recording).draw(path, **options)
     drawing.receipt = receipt
     if unnamed:

@@ -13,16 +13,18 @@ from torchlens.records.ops import CallSite
 
 _TORCH = str(Path(torch.__file__).resolve().parent) + os.sep
 _OURS = str(Path(__file__).resolve().parent) + os.sep
+_LONGEST = 2 * 200
 _CALL_IMPL = torch.nn.Module._call_impl.__code__
 
 
 def walk(frame: types.FrameType | None) -> tuple[object, ...]:
     """Flat (code, instruction offset) pairs from a frame out to the running module's call, innermost first.
 
-    The chain of module calls holds the rest of the stack, so deep models do not pay for deep stacks.
+    The chain of module calls holds the rest of the stack, so deep models do not pay for deep stacks; a function that
+    recurses far within one module is cut, or its calls would cost the square of its depth.
     """
     site: list[object] = []
-    while frame is not None:
+    while frame is not None and len(site) < _LONGEST:
         code = frame.f_code
         if code is _CALL_IMPL:
             break

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import perf_counter_ns
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._device import DeviceContext
 
 from torchlens.capture import callsite
-from torchlens.capture.event_log import EventLog
-from torchlens.capture.functions import OPEN, READ, SILENT_WRITES, SKIP, Bodies, FunctionInfo, info_of
-from torchlens.capture.tensors import flat_tensors
+from torchlens.capture.event_log import NO_WRITES, Call, EventLog, Writes
+from torchlens.capture.functions import OPEN, READ, SHARES_MEMORY, SILENT_WRITES, SKIP, Bodies, FunctionInfo, info_of
+from torchlens.capture.tensors import PLAIN_TYPES, flat_tensors
 
 
 class Recorder(TorchFunctionMode):
@@ -37,17 +38,23 @@ class Recorder(TorchFunctionMode):
         self._opening: list[tuple[object, int]] = []
 
     def __torch_function__(
-        self, func: Callable[..., Any], types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Route one call by what `functions` knows of it."""
         info = info_of(func)
         if info.action == SKIP:
             return func(*args, **kwargs) if kwargs else func(*args)
-        if info.action == OPEN:
+        # Torch names its own Parameter here too; only a class of the user has a say.
+        overridden = bool(types) and not PLAIN_TYPES.issuperset(types)
+        if info.action == OPEN and not overridden and not _foreign_modes():
             return self._open(info, args, kwargs or {})
         if info.action == READ:
             return self._read(info, args, kwargs or {})
-        return self.record(info, func, args, kwargs)
+        return self.record(info, func, args, kwargs, overridden=overridden)
 
     def record(
         self,
@@ -55,28 +62,53 @@ class Recorder(TorchFunctionMode):
         func: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any] | None,
+        *,
         params: tuple[int, ...] = (),
+        overridden: bool = False,
     ) -> Any:
-        """Run one call and log it. params: parameters it is known to use beside those among its arguments."""
-        log = self.log
-        call = log.read(args, kwargs)
+        """Run one call and log it.
+
+        params: parameters it is known to use beside those among its arguments; overridden: an argument's class handles
+        torch functions itself.
+        """
+        site = callsite.walk(sys._getframe(2))
+        # Only then can a question to a tensor reach somebody's handler; the guard has a cost of its own.
+        guarded = overridden or torch._C._len_torch_function_stack() > 0
+        if guarded:
+            with torch._C.DisableTorchFunction():
+                call, writes = self._before(info, args, kwargs)
+        else:
+            call, writes = self._before(info, args, kwargs)
         if params:
             call.params = params
-        if log.payloads is not None and (info.mutates or (kwargs and "out" in kwargs)):
-            log.payloads.save_from_write(_targets(info, args, kwargs))
-        silent = _silently_written(info.name, args) if info.name in SILENT_WRITES else ()
-        site = callsite.walk(sys._getframe(2))
         start = perf_counter_ns()
         out = func(*args, **kwargs) if kwargs else func(*args)
         nanoseconds = perf_counter_ns() - start
-        log.append_op(info, call, out, nanoseconds, site, silent)
+        if guarded or (isinstance(out, torch.Tensor) and type(out) not in PLAIN_TYPES):
+            with torch._C.DisableTorchFunction():
+                self.log.append_op(info, call, out, nanoseconds, site, writes)
+        else:
+            self.log.append_op(info, call, out, nanoseconds, site, writes)
         return out
+
+    def _before(self, info: FunctionInfo, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[Call, Writes]:
+        """Look at the arguments, and copy kept values that the call is about to overwrite."""
+        call, writes = self.log.read(args, kwargs), NO_WRITES
+        if info.mutates or info.silent or (kwargs and "out" in kwargs):
+            writes = _writes_of(info, args, kwargs or {})
+            if self.log.payloads is not None:
+                self.log.payloads.save_from_write([*writes.named, *writes.silent])
+        return call, writes
 
     def _read(self, info: FunctionInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A tensor leaves the graph as a Python value; a bool is a possible branch test."""
+        tensor = args[0] if args and isinstance(args[0], torch.Tensor) else None
+        if tensor is not None and info.name in SHARES_MEMORY and self.log.payloads is not None:
+            with torch._C.DisableTorchFunction():
+                self.log.payloads.expose(tensor)
         out = info.func(*args, **kwargs)
-        if info.name == "__bool__" and args and isinstance(args[0], torch.Tensor):
-            entry = self.log.tensors.find(args[0])
+        if tensor is not None and info.name == "__bool__":
+            entry = self.log.tensors.find(tensor)
             if entry is not None and entry.node >= 0:
                 self.tests.append((entry.node, bool(out), callsite.walk(sys._getframe(2))))
         return out
@@ -108,21 +140,33 @@ class Recorder(TorchFunctionMode):
         return out
 
 
-def _targets(info: FunctionInfo, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> list[torch.Tensor]:
-    """Tensors that a mutating call is about to write, by its name.
+def _foreign_modes() -> bool:
+    """Whether another function mode of the user is below ours; a default device alone changes factories only."""
+    return any(
+        type(torch._C._get_function_stack_at(i)) is not DeviceContext
+        for i in range(torch._C._len_torch_function_stack())
+    )
 
-    These are `out=`, every tensor of an overload whose schema says so, else the first argument (a list for foreach).
+
+def _writes_of(info: FunctionInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Writes:
+    """What a call is about to write, by its name.
+
+    Named are `out=`, every tensor of an overload whose schema says so, else the first argument (a list for foreach);
+    silent are the statistics of fused norms in training mode, and the target of `x.data = ...`.
     """
-    if kwargs and "out" in kwargs:
-        return flat_tensors(kwargs["out"])
+    if info.silent:
+        switch, statistics = SILENT_WRITES[info.silent]
+        found = [_argument(args, kwargs, *place) for place in statistics]
+        on = switch is None or bool(_argument(args, kwargs, *switch))
+        return Writes([], [value for value in found if on and isinstance(value, torch.Tensor)])
+    if info.name == "set_data":
+        return Writes([], flat_tensors(args[:1]))
+    if "out" in kwargs:
+        return Writes(flat_tensors(kwargs["out"]), [])
     if isinstance(info.func, torch._ops.OpOverload):
-        return flat_tensors(args)
-    return flat_tensors(args[0]) if args else []
+        return Writes(flat_tensors([args, kwargs]), [])
+    return Writes(flat_tensors(args[0] if args else kwargs.get("input", kwargs.get("self"))), [])
 
 
-def _silently_written(name: str, args: tuple[Any, ...]) -> list[torch.Tensor]:
-    """Statistics that a fused norm in training mode writes without telling; none in eval mode."""
-    flag, positions = SILENT_WRITES[name]
-    if len(args) <= flag or not args[flag]:
-        return []
-    return [args[i] for i in positions if isinstance(args[i], torch.Tensor)]
+def _argument(args: tuple[Any, ...], kwargs: dict[str, Any], position: int, name: str) -> Any:
+    return args[position] if position < len(args) else kwargs.get(name)

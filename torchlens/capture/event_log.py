@@ -6,6 +6,8 @@ under `DisableTorchFunction`, because it asks tensors for their geometry.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 
 from torchlens.capture.events import (
@@ -19,17 +21,35 @@ from torchlens.capture.events import (
     Parent,
     Position,
     make_event,
-    make_known,
 )
 from torchlens.capture.functions import RECORD, FunctionInfo
 from torchlens.capture.modules import ModuleTable
-from torchlens.capture.tensors import TensorTable, flat_tensors, map_tensors, scalar_value, version_of
+from torchlens.capture.tensors import NO_VERSION, TensorTable, flat_tensors, map_tensors, scalar_value, version_of
 from torchlens.capture.values import Payloads
 from torchlens.inputs.leaves import leaves
 from torchlens.records.tensors import TensorSpec
 
 _POSITIONS: tuple[Position, ...] = tuple((i,) for i in range(64))
 IDENTITY = FunctionInfo(torch.nn.Identity.forward, "identity", RECORD, False, True)
+
+
+# Argument values that can be kept as they are.
+_ATOMS = frozenset({
+    int, float, bool, str, complex, type(None), type(...), torch.dtype, torch.device, torch.layout,
+    torch.memory_format, torch.Size,
+})  # fmt: skip
+
+
+class Writes(NamedTuple):
+    """What a call writes: named, tensors that its name says it may write; silent, ones that it writes although no
+    version will move.
+    """
+
+    named: list[torch.Tensor]
+    silent: list[torch.Tensor]
+
+
+NO_WRITES = Writes([], [])
 
 
 class Call:
@@ -46,7 +66,7 @@ class Call:
 
 
 class EventLog:
-    """Events of one forward pass, indexed by node.
+    """Events of one forward pass, indexed by node. To be used under `DisableTorchFunction` where a mode is on.
 
     op_count: ops so far; last_op: index of the last one; payloads: None when only metadata is recorded.
     """
@@ -64,10 +84,10 @@ class EventLog:
             position = _POSITIONS[i] if i < 64 else (i,)
             if isinstance(value, torch.Tensor):
                 call.args.append(self._consume(value, position, call))
-            elif isinstance(value, (list, tuple, dict)):
-                call.args.append(self._consume_nested(value, position, call))
-            else:
+            elif type(value) in _ATOMS:
                 call.args.append(value)
+            else:
+                call.args.append(self._consume_nested(value, position, call))
         if kwargs:
             call.kwargs = {key: self._consume_nested(value, (key,), call) for key, value in kwargs.items()}
         return call
@@ -79,7 +99,7 @@ class EventLog:
             return tuple([self._consume_nested(part, (*position, i), call) for i, part in enumerate(value)])
         if isinstance(value, dict):
             return {key: self._consume_nested(part, (*position, str(key)), call) for key, part in value.items()}
-        return value
+        return value if type(value) in _ATOMS else _stand_in(value)
 
     def _consume(self, tensor: torch.Tensor, position: Position, call: Call) -> TensorSpec:
         """Note one tensor argument; returns its spec, the stand-in for it among the recorded arguments."""
@@ -87,7 +107,7 @@ class EventLog:
         if entry is None or entry.ref() is not tensor:
             entry = self._adopt(tensor)
         version = version_of(tensor)
-        if version != entry.version:
+        if self.tensors.may_be_stale(entry, version):
             entry = self.tensors.refresh(tensor, entry)
         if entry.state:
             entry = self._read_state(tensor, entry, call)
@@ -107,16 +127,15 @@ class EventLog:
     # -- ops
     def append_op(
         self, info: FunctionInfo, call: Call, out: object, nanoseconds: int, site: tuple[object, ...],
-        silent: list[torch.Tensor] | tuple[()] = (),
+        writes: Writes = NO_WRITES,
     ) -> None:  # fmt: skip
-        """Append the event of a call that has run, unless it neither returned nor wrote a tensor.
-
-        silent: arguments known to be written although their version stands still.
-        """
+        """Append the event of a call that has run, unless it neither returned nor wrote a tensor."""
         node, register = len(self.events), self.tensors.register
-        written = [] if info.pure and not call.kwargs else _written(info, call)
+        written = [] if info.pure and not writes.named else _written(call, writes)
         inplace = bool(written)
-        written += silent
+        written += writes.silent
+        if info.name == "data":
+            self.tensors.loose = True
         value: object = None
         if isinstance(out, torch.Tensor):
             outs = [register(out, node).spec]
@@ -145,12 +164,15 @@ class EventLog:
     ) -> list[tuple[torch.Tensor, int]]:
         """Make the op the producer of what it wrote in place; returns the written buffers, which get a new version."""
         buffers: list[tuple[torch.Tensor, int]] = []
+        returned_none = not outs
         for tensor in {id(t): t for t in written}.values():
             self.tensors.note_write(tensor, node)
             state = self.modules.state.get(id(tensor), 0)
             entry = self.tensors.known[id(tensor)]
             if state < 0:
                 buffers.append((tensor, state))
+                if returned_none:
+                    outs.append(entry.spec)
             elif entry.node == node:  # the call returned it: its place among the outputs is known
                 self.tensors.register(tensor, node, entry.output, state)
             else:
@@ -159,11 +181,34 @@ class EventLog:
 
     def rename_last_op(self, info: FunctionInfo, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         """Give the last op the function and arguments that the user wrote."""
-        self.events[self.last_op] = self.events[self.last_op]._replace(
+        event = self.events[self.last_op]
+        self.events[self.last_op] = event._replace(
             info=info,
+            parents=self._renamed_parents(event.parents, args, kwargs),
             args=tuple(map_tensors(value, self.spec_of) for value in args),
             kwargs={key: map_tensors(value, self.spec_of) for key, value in kwargs.items()},
         )
+
+    def _renamed_parents(
+        self, parents: tuple[Parent, ...], args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[Parent, ...]:
+        """The same parents at the positions where the user passed them; as they were if one is not among those."""
+        passed = [(t, p) for i, value in enumerate(args) for t, p in _placed(value, (i,))]
+        passed += [(t, p) for key, value in kwargs.items() for t, p in _placed(value, (key,))]
+        places: dict[tuple[int, int, bool], list[Position]] = {}
+        for tensor, position in passed:
+            entry = self.tensors.find(tensor)
+            if entry is not None:
+                places.setdefault((entry.node, entry.output, False), []).append(position)
+                for writer in entry.late:
+                    places.setdefault((writer, 0, True), []).append(position)
+        renamed: list[Parent] = []
+        for node, output, _, late in parents:
+            found = places.get((node, output, late))
+            if not found:
+                return parents
+            renamed.append((node, output, found.pop(0), late))
+        return tuple(sorted(renamed, key=lambda parent: [p[1] for p in passed].index(parent[2])))
 
     def _append(
         self, kind: str, info: FunctionInfo | None, parents: tuple[Parent, ...], outs: tuple[TensorSpec, ...],
@@ -188,11 +233,15 @@ class EventLog:
         if first:
             self.tensors.register(tensor, node)
 
-    def add_output(self, path: str, tensor: torch.Tensor) -> None:
-        """Append an output node that reads whatever made the tensor; a returned parameter is named as used."""
-        call = self.read((tensor,), None)
-        call.args.clear()
-        self._source(OUTPUT, tensor, path, call, tuple(call.parents))
+    def add_outputs(self, found: list[tuple[str, torch.Tensor]]) -> None:
+        """Append the output nodes, each reading what made its tensor; a returned parameter is named as used.
+
+        All are read first, so that a constant or buffer met here stands before the outputs.
+        """
+        calls = [self.read((tensor,), None) for _, tensor in found]
+        for (path, tensor), call in zip(found, calls, strict=True):
+            call.args.clear()
+            self._source(OUTPUT, tensor, path, call, tuple(call.parents))
 
     def _source(self, kind: str, tensor: torch.Tensor, path: str, call: Call, parents: tuple[Parent, ...] = ()) -> int:
         node, spec = len(self.events), self.spec_of(tensor)
@@ -203,7 +252,7 @@ class EventLog:
 
     def _adopt(self, tensor: torch.Tensor) -> Known:
         """An argument that no recorded call made: state read for the first time, or a constant from outside."""
-        state = self.modules.state.get(id(tensor), 0)
+        state = self.modules.state_of(tensor)
         path = "" if state else self.modules.attribute_path(tensor)
         node = -1 if state else self._source(CONSTANT, tensor, path, Call())
         return self.tensors.register(tensor, node, 0, state)
@@ -226,35 +275,56 @@ class EventLog:
         return self.tensors.register(tensor, node, 0, state)
 
     # -- module boundaries
+    def claim_state(self) -> None:
+        """Tell the entries of tensors that became parameters or buffers during the forward, after an op made them."""
+        for tensor in self.modules.fresh:
+            entry = self.tensors.find(tensor)
+            if entry is not None:
+                self.tensors.replace(tensor, entry._replace(state=self.modules.state[id(tensor)]))
+        self.modules.fresh.clear()
+
     def leave_module(self, call: int, result: object) -> None:
         """Note the tensors a module returned; a module without an op of its own gets a synthetic identity op."""
         tensors = [result] if isinstance(result, torch.Tensor) else [tensor for _, tensor in leaves(result)]
-        found = [(t, e) for t in tensors if (e := self.tensors.find(t)) is not None and e.node >= 0]
-        if found and self.modules.is_silent(call, self.op_count):
-            found = self._identity(list({id(t): (t, e) for t, e in found}.values()))
-        self.modules.returned(call, tuple(dict.fromkeys((e.node, e.output) for _, e in found)))
+        known = {id(t): t for t in tensors if (entry := self.tensors.find(t)) is not None and entry.node >= 0}
+        if known and self.modules.is_silent(call, self.op_count):
+            self._identity(list(known.values()))
+        entries = [self.tensors.current(tensor) for tensor in known.values()]
+        self.modules.returned(call, tuple([(entry.node, entry.output) for entry in entries if entry is not None]))
 
-    def _identity(self, found: list[tuple[torch.Tensor, Known]]) -> list[tuple[torch.Tensor, Known]]:
-        node = len(self.events)
-        specs = tuple(entry.spec for _, entry in found)
-        parents = tuple((entry.node, entry.output, (i,), False) for i, (_, entry) in enumerate(found))
-        value = self.events[parents[0][0]].value if len(found) == 1 else None
-        call = Call()
-        call.args = list(specs)
-        self._append(OP, IDENTITY, parents, specs, value, "", call)
+    def _identity(self, tensors: list[torch.Tensor]) -> None:
+        node, call = len(self.events), self.read(tuple(tensors), None)
+        specs = tuple([self.spec_of(tensor) for tensor in tensors])
+        value = scalar_value(tensors[0], specs[0]) if len(tensors) == 1 else None
+        self._append(OP, IDENTITY, tuple(call.parents), specs, value, "", call)
         self._count_op(node)
         if self.payloads is not None:
-            with torch._C.DisableTorchFunction():  # a module's end is outside the handler: the mode is on
-                self.payloads.keep(node, [t for t, _ in found] if len(found) > 1 else found[0][0])
-        return [
-            (t, self.tensors.replace(t, make_known((e.ref, node, i, e.version, e.spec, e.state, ()))))
-            for i, (t, e) in enumerate(found)
-        ]
+            self.payloads.keep(node, tensors if len(tensors) > 1 else tensors[0])
+        for i, tensor in enumerate(tensors):
+            self.tensors.register(tensor, node, i, self.modules.state.get(id(tensor), 0))
 
 
-def _written(info: FunctionInfo, call: Call) -> list[torch.Tensor]:
+def _written(call: Call, writes: Writes) -> list[torch.Tensor]:
     """Arguments that the call wrote, by their version; for inference tensors, which have none, by the call's name."""
     written = [tensor for tensor, version in call.tensors if version_of(tensor) != version]
-    if info.mutates and not written:
-        written = [tensor for tensor, version in call.tensors[:1] if version == -1]
-    return written
+    return written + [tensor for tensor in writes.named if version_of(tensor) == NO_VERSION]
+
+
+def _placed(value: object, position: Position) -> list[tuple[torch.Tensor, Position]]:
+    """Tensors of one argument with their positions."""
+    if isinstance(value, torch.Tensor):
+        return [(value, position)]
+    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+        return [pair for i, part in enumerate(value) for pair in _placed(part, (*position, i))]
+    if isinstance(value, dict):
+        return [pair for key, part in value.items() for pair in _placed(part, (*position, str(key)))]
+    return []
+
+
+def _stand_in(value: object) -> object:
+    """What is recorded of an argument that is neither a tensor nor plain: its type, so that nothing is kept alive."""
+    if isinstance(value, slice):
+        return slice(*[part if isinstance(part, int) else None for part in (value.start, value.stop, value.step)])
+    if isinstance(value, (int, float, str, complex)):
+        return value
+    return getattr(value, "__name__", type(value).__name__)

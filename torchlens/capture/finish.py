@@ -21,14 +21,7 @@ from torchlens.records.tensors import TensorSpec
 from torchlens.records.trace_data import Deferred, NodeTable, TraceData
 
 
-def build(
-    recorder: Recorder,
-    model: nn.Module,
-    error: BaseException | None,
-    provenance: InputProvenance,
-    *,
-    keep_values: bool,
-) -> TraceData:
+def build(recorder: Recorder, model: nn.Module, outcome: Outcome, provenance: InputProvenance) -> TraceData:
     """The trace of what a recorder saw. Linear in the number of events."""
     events = recorder.log.events
     calls = recorder.log.modules.call_records()
@@ -36,7 +29,7 @@ def build(
     modules = recorder.log.modules.module_records()
     data = TraceData(
         model_class=type(model).__name__,
-        training=model.training,
+        training=bool(getattr(model, "training", False)),
         nodes=_columns(recorder, layers, layer_of, pass_of),
         layers=layers,
         modules=modules,
@@ -46,7 +39,7 @@ def build(
         branches=_branches(recorder),
         provenance=provenance,
         environment=_environment(),
-        outcome=Outcome(error is None, "" if error is None else f"{type(error).__name__}: {error}", keep_values),
+        outcome=outcome,
     )
     _index_state(data)
     return data

@@ -17,9 +17,22 @@ SKIP, READ, OPEN, RECORD = range(4)
 _CHECKS = frozenset({"has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"})
 # Properties that return a tensor; every other property read is metadata.
 _TENSOR_PROPERTIES = frozenset({"T", "mT", "H", "mH", "real", "imag", "data"})
+_SETTABLE = frozenset({"data", "real", "imag"})
 _READS = frozenset(
-    {"__bool__", "__int__", "__float__", "__complex__", "__index__", "item", "tolist", "numpy", "__array__"}
+    {
+        "__bool__",
+        "__int__",
+        "__float__",
+        "__complex__",
+        "__index__",
+        "item",
+        "tolist",
+        "numpy",
+        "__array__",
+        "__dlpack__",
+    }
 )
+SHARES_MEMORY = frozenset({"numpy", "__array__", "__dlpack__"})
 # Queries asked so often that looking at their arguments would cost more than they do; and functions whose inside is
 # Python's own protocol work, which no reader of a figure wants to see.
 _SKIPPED = frozenset({
@@ -28,8 +41,8 @@ _SKIPPED = frozenset({
     "is_sparse", "is_quantized", "is_tensor", "is_storage", "get_device", "untyped_storage", "storage", "has_names",
     "requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook", "_is_view",
     "_is_zerotensor", "is_neg", "is_conj", "is_same_size", "is_set_to", "_version", "share_memory_", "is_shared",
-    "is_pinned", "__repr__", "__format__", "__deepcopy__", "__reduce_ex__", "__setstate__", "__hash__", "__len__",
-    "__dir__", "backward", "__dlpack__", "__dlpack_device__", "_set_grad_enabled", "set_grad_enabled",
+    "is_pinned", "__repr__", "__format__", "__reduce_ex__", "__setstate__", "__hash__", "__len__",
+    "__dir__", "backward", "__dlpack_device__", "_set_grad_enabled", "set_grad_enabled",
     "is_grad_enabled", "result_type", "can_cast", "promote_types", "broadcast_shapes", "dim_order", "names",
     "refine_names", "rename_", "_has_compatible_shallow_copy_type",
 })  # fmt: skip
@@ -45,9 +58,19 @@ _INPLACE_DUNDERS = frozenset({
 })  # fmt: skip
 
 
-# Fused norms update their running statistics without moving the version counter: argument positions of the training
-# flag and of the statistics.
-SILENT_WRITES = {"batch_norm": (5, (3, 4)), "instance_norm": (5, (3, 4))}
+# Fused functions that update running statistics without moving a version counter: position and name of the argument
+# that switches this on (none: always), and of the statistics.
+_STATISTICS = ((3, "running_mean"), (4, "running_var"))
+_RANGES = ((3, "running_min"), (4, "running_max"), (5, "scale"), (6, "zero_point"))
+SILENT_WRITES: dict[str, tuple[tuple[int, str] | None, tuple[tuple[int, str], ...]]] = {
+    "batch_norm": ((5, "training"), _STATISTICS),
+    "instance_norm": ((5, "use_input_stats"), _STATISTICS),
+    "native_batch_norm": ((5, "training"), _STATISTICS),
+    "_native_batch_norm_legit": ((5, "training"), _STATISTICS),
+    "cudnn_batch_norm": ((5, "training"), _STATISTICS),
+    "fused_moving_avg_obs_fake_quant": (None, _RANGES),
+    "_fused_moving_avg_obs_fq_helper": (None, _RANGES),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +78,7 @@ class FunctionInfo:
     """One torch function as the recorder sees it.
 
     name: bare public name; mutates: its name or schema says that it writes to an argument; pure: one of torch's own
-    functions, which write only where the name says so, and does not.
+    functions, which write only where the name says so, and does not; silent: its key in `SILENT_WRITES`, "" for most.
     """
 
     func: Callable[..., Any]
@@ -63,6 +86,7 @@ class FunctionInfo:
     action: int
     mutates: bool
     pure: bool = False
+    silent: str = ""
 
 
 _KNOWN: dict[object, FunctionInfo] = {}
@@ -70,9 +94,15 @@ _KNOWN: dict[object, FunctionInfo] = {}
 
 def info_of(func: Callable[..., Any]) -> FunctionInfo:
     """The entry of a function, made on first sight."""
-    info = _KNOWN.get(func)
+    try:
+        info = _KNOWN.get(func)
+    except TypeError:  # a user's callable that cannot be hashed
+        return _classify(func)
     if info is None:
-        info = _KNOWN[func] = _classify(func)
+        info = _classify(func)
+        # A function of the user may hold a model in its closure and would never be let go.
+        if not isinstance(func, types.FunctionType) or _is_torch(func):
+            _KNOWN[func] = info
     return info
 
 
@@ -88,13 +118,14 @@ def _classify(func: Callable[..., object]) -> FunctionInfo:
     if isinstance(func, types.FunctionType) and _is_torch(func) and mentions_check(func):
         return FunctionInfo(func, name, OPEN, mutates)
     own = isinstance(func, (*_BUILTIN_TYPES, torch._ops.OpOverload))
-    return FunctionInfo(func, name, RECORD, mutates, own and not mutates)
+    silent = name.partition(".")[0]
+    return FunctionInfo(func, name, RECORD, mutates, own and not mutates, silent if silent in SILENT_WRITES else "")
 
 
 def _classify_property(func: Callable[..., object], name: str) -> FunctionInfo:
     prop = str(getattr(getattr(func, "__self__", None), "__name__", ""))
-    if name == "__set__" and prop == "data":
-        return FunctionInfo(func, "set_data", RECORD, True)
+    if name == "__set__" and prop in _SETTABLE:
+        return FunctionInfo(func, f"set_{prop}", RECORD, True)
     if name == "__get__" and prop in _TENSOR_PROPERTIES:
         return FunctionInfo(func, prop, RECORD, False)
     return FunctionInfo(func, prop or name, SKIP, False)

@@ -12,22 +12,30 @@ from torch import nn
 from torchlens.records.modules import ModuleCall, ModuleRecord
 from torchlens.records.state import BufferRecord, ParamRecord
 
+# A module shared at every level of a deep tree has exponentially many paths.
+_MOST_ADDRESSES = 8
+_REGISTRIES = ("_modules", "_parameters", "_buffers")
+
 
 class ModuleTable:
     """Addresses and running calls of one model.
 
     state: id of a parameter -> 1 + its index, of a buffer -> -1 - its index; current: index of the running call;
-    call_sites and call_parents: per call, the frames that made it and the call around it.
+    call_sites and call_parents: per call, the frames that made it and the call around it; fresh: state registered
+    since the forward began, to be claimed by the event log.
     """
 
     def __init__(self, model: nn.Module) -> None:
         self.current = 0
         self.state: dict[int, int] = {}
+        self.fresh: list[torch.Tensor] = []
         self.buffer_addresses: list[str] = []
         self._modules: list[nn.Module] = []
         self._addresses: list[list[str]] = []
         self._registered: list[bool] = []
         self._index: dict[int, int] = {}
+        self._taken: set[str] = set()
+        self._namesakes: dict[str, int] = {}
         self._params: list[tuple[torch.Tensor, list[str]]] = []
         self._buffers: list[tuple[torch.Tensor, list[str]]] = []
         # one entry per module call
@@ -42,23 +50,48 @@ class ModuleTable:
         self.call_sites: list[tuple[object, ...]] = []
         self._times: list[int] = []
         self._add(model, "", registered=True)
+        self.fresh.clear()
 
     def _add(self, module: nn.Module, prefix: str, *, registered: bool) -> None:
-        """Register a module with all that is below it."""
-        for name, inner in module.named_modules(prefix=prefix, remove_duplicate=False):
-            known = self._index.get(id(inner))
-            if known is None:
-                self._index[id(inner)] = len(self._modules)
-                self._modules.append(inner)
-                self._addresses.append([name])
-                self._registered.append(registered)
-                self._times.append(0)
-            elif name not in self._addresses[known]:
-                self._addresses[known].append(name)
-        for address, param in module.named_parameters(prefix=prefix, remove_duplicate=False):
-            self._own_state(address, param, self._params, 1)
-        for address, buffer in module.named_buffers(prefix=prefix, remove_duplicate=False):
-            self._own_state(address, buffer, self._buffers, -1)
+        """Register a module with all that is below it, in `named_modules` order.
+
+        Walks the registries themselves: the methods that list them may be overridden, and would not end on a cycle.
+        """
+        waiting: list[tuple[str, nn.Module | None]] = [(prefix, module)]
+        path: dict[int, nn.Module] = {}
+        while waiting:
+            address, inner = waiting.pop()
+            if inner is None:  # all below the last one of the path is done
+                path.popitem()
+            elif id(inner) not in path and self._note(inner, address, registered=registered):
+                self._add_state(address, inner)
+                path[id(inner)] = inner
+                children = [(_join(address, name), child) for name, child in inner._modules.items()]
+                waiting.append(("", None))
+                waiting.extend((name, child) for name, child in reversed(children) if child is not None)
+
+    def _note(self, module: nn.Module, address: str, *, registered: bool) -> bool:
+        """Give a module one more address; False if it has that one, or enough of them."""
+        index = self._index.get(id(module))
+        if index is None:
+            index = self._index[id(module)] = len(self._modules)
+            self._modules.append(module)
+            self._addresses.append([])
+            self._registered.append(registered)
+            self._times.append(0)
+        if address in self._taken or len(self._addresses[index]) >= _MOST_ADDRESSES:
+            return False
+        self._taken.add(address)
+        self._addresses[index].append(address)
+        return True
+
+    def _add_state(self, address: str, module: nn.Module) -> None:
+        for name, param in module._parameters.items():
+            if param is not None:
+                self._own_state(_join(address, name), param, self._params, 1)
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                self._own_state(_join(address, name), buffer, self._buffers, -1)
 
     def _own_state(
         self, address: str, tensor: torch.Tensor, table: list[tuple[torch.Tensor, list[str]]], sign: int
@@ -67,10 +100,25 @@ class ModuleTable:
         if known is None:
             self.state[id(tensor)] = sign * (len(table) + 1)
             table.append((tensor, [address]))
+            self.fresh.append(tensor)
             if sign < 0:
                 self.buffer_addresses.append(address)
         elif known * sign > 0 and address not in table[abs(known) - 1][1]:
             table[abs(known) - 1][1].append(address)
+
+    def state_of(self, tensor: torch.Tensor) -> int:
+        """The state a tensor is, 0 if none; state that the running module got during the forward is registered now."""
+        known = self.state.get(id(tensor), 0)
+        if known or not self._call_module:
+            return known
+        owner = self._modules[self._call_module[self.current]]
+        for name, value in owner._parameters.items():
+            if value is tensor:
+                self._own_state(self._below(owner, name), tensor, self._params, 1)
+        for name, value in owner._buffers.items():
+            if value is tensor:
+                self._own_state(self._below(owner, name), tensor, self._buffers, -1)
+        return self.state.get(id(tensor), 0)
 
     # -- calls
     def enter(self, module: nn.Module, events: int, ops: int, site: tuple[object, ...]) -> int:
@@ -110,7 +158,8 @@ class ModuleTable:
     def params_below_current(self) -> tuple[int, ...]:
         """Parameters of the running module and everything below it."""
         module = self._modules[self._call_module[self.current]]
-        return tuple(self.state[id(p)] - 1 for p in module.parameters() if self.state.get(id(p), 0) > 0)
+        prefix = _join(self._addresses[self._index[id(module)]][0], "")
+        return tuple(i for i, (_, names) in enumerate(self._params) if names[0].startswith(prefix))
 
     def own(self, node: int) -> None:
         """The running call made this op itself."""
@@ -122,34 +171,32 @@ class ModuleTable:
 
     # -- addresses of what is not registered
     def _found_address(self, module: nn.Module) -> str:
-        """Path of a module kept in a plain list or dict of the calling module, `blocks[1]`; else its class name."""
-        owner = self._modules[self._call_module[self.current]] if self._call_module else None
-        for name, value in vars(owner).items() if owner is not None else ():
-            key = _key_in(value, module)
-            if key is not None:
-                return self._below(owner, f"{name}{key}")
-        return self._unused(type(module).__name__)
+        """Path of a module that the calling one holds, `late` or `blocks[1]`; else its class name."""
+        return self._path_below_caller(module) or self._unused(type(module).__name__)
 
     def attribute_path(self, tensor: torch.Tensor) -> str:
         """Address of a tensor kept as a plain attribute of the running module, "" if it is none."""
-        owner = self._modules[self._call_module[self.current]] if self._call_module else None
-        for name, value in vars(owner).items() if owner is not None else ():
-            key = _key_in(value, tensor)
+        return self._path_below_caller(tensor)
+
+    def _path_below_caller(self, target: object) -> str:
+        if not self._call_module:
+            return ""
+        owner = self._modules[self._call_module[self.current]]
+        held = [*owner._modules.items(), *((n, v) for n, v in vars(owner).items() if n not in _REGISTRIES)]
+        for name, value in held:
+            key = _key_in(value, target)
             if key is not None:
                 return self._below(owner, f"{name}{key}")
         return ""
 
-    def _below(self, owner: nn.Module | None, name: str) -> str:
-        address = self._addresses[self._index[id(owner)]][0]
-        return f"{address}.{name}" if address else name
+    def _below(self, owner: nn.Module, name: str) -> str:
+        return _join(self._addresses[self._index[id(owner)]][0], name)
 
     def _unused(self, name: str) -> str:
-        taken = {address for addresses in self._addresses for address in addresses}
-        number, candidate = 1, name
-        while candidate in taken:
-            number += 1
-            candidate = f"{name}~{number}"
-        return candidate
+        if name not in self._taken:
+            return name
+        self._namesakes[name] = self._namesakes.get(name, 1) + 1
+        return f"{name}~{self._namesakes[name]}"
 
     # -- records
     def module_records(self) -> list[ModuleRecord]:
@@ -167,7 +214,7 @@ class ModuleTable:
         return [
             ModuleRecord(
                 index, self._addresses[index][0], tuple(self._addresses[index][1:]), type(module).__name__,
-                parents[index], tuple(children[index]), module.training, tuple(calls[index]),
+                parents[index], tuple(children[index]), getattr(module, "training", False), tuple(calls[index]),
                 tuple(params.get(index, ())), tuple(buffers.get(index, ())), self._registered[index],
             )
             for index, module in enumerate(self._modules)
@@ -213,6 +260,10 @@ class ModuleTable:
             BufferRecord(i, names[0], tuple(names[1:]), _shape(tensor), _dtype(tensor), _nbytes(tensor))
             for i, (tensor, names) in enumerate(self._buffers)
         ]
+
+
+def _join(address: str, name: str) -> str:
+    return f"{address}.{name}" if address else name
 
 
 def _key_in(value: object, target: object) -> str | None:

@@ -64,6 +64,10 @@ def _install() -> ExitStack:
     _replace(undo, nn.Module, "__call__", _module_call)
     _replace(undo, torch._C.ScriptFunction, "__call__", _script_call)
     _replace(undo, torch._C.ScriptMethod, "__call__", _script_call)
+    # A module call takes more frames while it is watched: what runs unwatched has to run watched.
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(2 * limit)
+    undo.callback(sys.setrecursionlimit, limit)
     if gc.isenabled():
         # One full collection in a process with large libraries costs more than a whole trace.
         gc.disable()

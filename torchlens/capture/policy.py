@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import random
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,11 +31,10 @@ def pinned(model: nn.Module) -> Iterator[Receipt]:
     """Run the body with the model in eval mode and without gradients; the receipt is complete after it."""
     receipt = Receipt()
     before = state_hash(model)
-    flags = [(module, module.training) for module in model.modules()]
-    buffers = [(name, buffer, buffer.detach().clone()) for name, buffer in _plain_buffers(model)]
-    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    flags = [(module, module.training) for module in model.modules() if hasattr(module, "training")]
+    buffers = _Buffers(model)
     try:
-        with torch.random.fork_rng(devices=devices), torch.no_grad():
+        with _streams_kept(), torch.no_grad():
             for module, _ in flags:
                 module.training = False
             yield receipt
@@ -42,21 +43,49 @@ def pinned(model: nn.Module) -> Iterator[Receipt]:
         for module, training in flags:
             module.training = training
         receipt.flags_restored = len(flags)
-        receipt.buffers_restored = tuple(_restore(buffers))
+        receipt.buffers_restored = tuple(buffers.restore())
         receipt.state_hash = state_hash(model)
         receipt.state_verified = receipt.state_hash == before
 
 
-def _plain_buffers(model: nn.Module) -> list[tuple[str, torch.Tensor]]:
-    return [(n, b) for n, b in model.named_buffers() if not is_lazy(b)]
+@contextmanager
+def _streams_kept() -> Iterator[None]:
+    """Put the random streams of torch, Python and numpy back to where they were."""
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    python, numpy = random.getstate(), sys.modules.get("numpy")
+    stream = numpy.random.get_state() if numpy else None
+    try:
+        with torch.random.fork_rng(devices=devices):
+            yield
+    finally:
+        random.setstate(python)
+        if numpy:
+            numpy.random.set_state(stream)
 
 
-def _restore(buffers: list[tuple[str, torch.Tensor, torch.Tensor]]) -> Iterator[str]:
-    with torch.no_grad():
-        for name, buffer, before in buffers:
-            if not torch.equal(buffer, before):
-                buffer.copy_(before)
-                yield name
+class _Buffers:
+    """The buffers of a model as they were: which tensors they are, and what these hold."""
+
+    def __init__(self, model: nn.Module) -> None:
+        owners = list(model.named_modules())
+        self._owners = [(prefix, module, dict(module._buffers.items())) for prefix, module in owners]
+        tensors = {id(b): b for _, _, held in self._owners for b in held.values() if b is not None and not is_lazy(b)}
+        self._values = {key: (tensor, tensor.detach().clone()) for key, tensor in tensors.items()}
+
+    @torch.no_grad()
+    def restore(self) -> Iterator[str]:
+        """Put back what changed; gives the address of each restored buffer."""
+        changed = {key for key, (tensor, value) in self._values.items() if not torch.equal(tensor, value)}
+        for key in sorted(changed):
+            tensor, value = self._values[key]
+            tensor.copy_(value)
+        for prefix, module, held in self._owners:
+            for name, tensor in held.items():
+                reassigned = module._buffers.get(name) is not tensor
+                if reassigned:
+                    module._buffers[name] = tensor
+                if reassigned or id(tensor) in changed:
+                    yield f"{prefix}.{name}" if prefix else name
 
 
 def state_hash(model: nn.Module) -> str:

@@ -17,7 +17,7 @@ from torchlens.capture.functions import RECORD, FunctionInfo
 from torchlens.capture.modules import ModuleTable
 from torchlens.capture.values import Payloads
 from torchlens.inputs.leaves import argument_leaves, leaves, named_forward
-from torchlens.records.provenance import InputProvenance
+from torchlens.records.provenance import InputProvenance, Outcome
 from torchlens.records.trace_data import TraceData
 
 
@@ -37,19 +37,33 @@ def record(
     *,
     keep_values: bool,
     provenance: InputProvenance | None = None,
-) -> tuple[Recording, BaseException | None]:
+) -> tuple[Recording, list[BaseException]]:
     """Run the model once and record it.
 
-    Returns the recording and the exception that ended the forward, None if it returned; a partial recording holds
-    what ran before. Random streams, flags, hooks and the caller's objects are as after a plain call.
+    Returns the recording, which holds what ran before if the forward raised, and a list with the exception that ended
+    it, to be emptied by whoever raises it: a frame that kept the exception would tie it, and all that its traceback
+    holds, into a cycle. Random streams, flags, hooks and the caller's objects are as after a plain call.
     """
     if patches.is_active():
         fail("trace_nested", "a trace of this thread is already running")
-    session = Session(model, keep_values=keep_values)
+    with torch._C.DisableTorchFunction():
+        session = Session(model, keep_values=keep_values)
     with patches.watching(session):
-        result, error = session.run(args, dict(kwargs))
-        data = finish.build(session.recorder, model, error, provenance or InputProvenance(), keep_values=keep_values)
-    return Recording(data, session.log.payloads, result if keep_values else None), error
+        result, raised = session.run(args, dict(kwargs))
+        with torch._C.DisableTorchFunction():
+            outcome = Outcome(not raised, _describe(raised), keep_values)
+            data = finish.build(session.recorder, model, outcome, provenance or InputProvenance())
+    return Recording(data, session.log.payloads, result if keep_values else None), raised
+
+
+def _describe(raised: list[BaseException]) -> str:
+    if not raised:
+        return ""
+    name = type(raised[0]).__name__
+    try:
+        return f"{name}: {raised[0]}"
+    except Exception:  # noqa: BLE001 - the text of a user's exception is the user's code
+        return name
 
 
 class Session:
@@ -62,25 +76,27 @@ class Session:
         self.recorder = Recorder(self.log)
         self._root_pending = False
 
-    def run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[object, BaseException | None]:
-        """Run the forward; outputs become nodes only if it returned."""
-        log, result, error = self.log, None, None
+    def run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[object, list[BaseException]]:
+        """Run the forward; outputs become nodes only if it returned. Gives its result, and what it raised."""
+        log, result = self.log, None
+        raised: list[BaseException] = []
         root = self.modules.enter(self.model, 0, 0, ())
-        for path, tensor in argument_leaves(named_forward(self.model), args, kwargs):
-            log.add_input(path, tensor)
+        with torch._C.DisableTorchFunction():
+            for path, tensor in argument_leaves(named_forward(self.model), args, kwargs):
+                log.add_input(path, tensor)
         self._root_pending = True
         try:
             with self.recorder:
                 result = self.model(*args, **kwargs)
-        except BaseException as raised:  # noqa: BLE001 - handed to the caller, who raises it again
-            error = raised
-        if error is None:
-            if not self.modules.is_done(root):  # a class whose own __call__ never reaches nn.Module's
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it again
+            raised.append(error)
+        with torch._C.DisableTorchFunction():
+            if not raised and not self.modules.is_done(root):  # a class whose own __call__ never reaches nn.Module's
                 log.leave_module(root, result)
-            for path, tensor in leaves(result):
-                log.add_output(path, tensor)
+            if not raised:
+                log.add_outputs(list(leaves(result)))
         self.modules.leave(root, len(log.events))
-        return result, error
+        return result, raised
 
     def run_module(
         self, plain: Callable[..., object], module: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]
@@ -90,12 +106,16 @@ class Session:
         if self._root_pending and module is self.model:
             self._root_pending = False
             out = plain(module, *args, **kwargs)
-            log.leave_module(0, out)
+            with torch._C.DisableTorchFunction():
+                log.leave_module(0, out)
             return out
         call = modules.enter(module, len(log.events), log.op_count, callsite.walk(sys._getframe(2)))
+        if modules.fresh:
+            log.claim_state()
         try:
             out = plain(module, *args, **kwargs)
-            log.leave_module(call, out)
+            with torch._C.DisableTorchFunction():
+                log.leave_module(call, out)
         finally:
             modules.leave(call, len(log.events))
         return out
@@ -112,7 +132,7 @@ class Session:
             return plain(script, *inner, **named)
 
         with torch._C.DisableTorchFunction():
-            return self.recorder.record(info, call, args, kwargs, params)
+            return self.recorder.record(info, call, args, kwargs, params=params)
 
 
 def _script(*args: object, **kwargs: object) -> object:

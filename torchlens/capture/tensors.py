@@ -1,6 +1,7 @@
 """Which event made which tensor: identity by reference, staleness by version, writes through aliases by storage.
 
 Nothing is written on tensors. An id alone is never trusted: the entry's weak reference has to be the very tensor.
+Everything here must run under `DisableTorchFunction`: what tensors are asked must not reach anybody's handler.
 """
 
 from __future__ import annotations
@@ -10,19 +11,25 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from torchlens.capture.events import Known, make_known
 from torchlens.records.tensors import TensorSpec
 
-# Any other type may answer questions with its own `__torch_function__`, which is part of the user's program.
+# Any other type may answer dispatched calls with code of the user.
 PLAIN_TYPES = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
+NO_VERSION = -1
 
 
 class TensorTable:
-    """Entries of all tensors met so far, keyed by id."""
+    """Entries of all tensors met so far, keyed by id.
+
+    loose: storages that can be written without a version moving: those behind `.data`.
+    """
 
     def __init__(self) -> None:
         self.known: dict[int, Known] = {}
+        self.loose = False
         self._specs: dict[tuple[object, ...], TensorSpec] = {}
         # storage -> writes in order: (event index, first byte, one past the last byte)
         self._writes: dict[int, list[tuple[int, int, int]]] = {}
@@ -32,16 +39,25 @@ class TensorTable:
         entry = self.known.get(id(tensor))
         return entry if entry is not None and entry.ref() is tensor else None
 
+    def current(self, tensor: torch.Tensor) -> Known | None:
+        """The live entry of a tensor with every write so far taken into account."""
+        entry = self.find(tensor)
+        if entry is None:
+            return None
+        version = version_of(tensor)
+        return self.refresh(tensor, entry) if self.may_be_stale(entry, version) else entry
+
+    def may_be_stale(self, entry: Known, version: int) -> bool:
+        """Whether somebody may have written the tensor since its entry: sure for a moved version, else possible."""
+        return version != entry.version or version == NO_VERSION or self.loose
+
     def register(self, tensor: torch.Tensor, node: int, output: int = 0, state: int = 0) -> Known:
         """Name the event that made a tensor, as of now."""
-        # Once per op: what most tensors are is asked here directly, the rest goes the long way.
+        # Once per op, so the usual case is asked here directly.
         spec = None
         try:
-            if type(tensor) in PLAIN_TYPES:
-                version = tensor._version
-                spec = self._specs.get((tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad))
-            else:
-                version = version_of(tensor)
+            version = tensor._version
+            spec = self._specs.get((tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad))
         except (RuntimeError, ValueError, TypeError, AttributeError):
             version = version_of(tensor)
         if spec is None:
@@ -57,12 +73,6 @@ class TensorTable:
 
     def spec_of(self, tensor: torch.Tensor) -> TensorSpec:
         """Geometry of a tensor; equal tensors share one object."""
-        if type(tensor) in PLAIN_TYPES:
-            return self._spec_of(tensor)
-        with torch._C.DisableTorchFunctionSubclass():
-            return self._spec_of(tensor)
-
-    def _spec_of(self, tensor: torch.Tensor) -> TensorSpec:
         try:
             key = (tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad)
             spec = self._specs.get(key)
@@ -82,9 +92,9 @@ class TensorTable:
             self._writes.setdefault(storage, []).append((node, first, last))
 
     def refresh(self, tensor: torch.Tensor, entry: Known) -> Known:
-        """The entry of a tensor whose version moved: later writers of overlapping bytes become late parents."""
+        """The entry of a tensor that may be stale: later writers of overlapping bytes become late parents."""
         late = list(entry.late)
-        place = extent(tensor)
+        place = extent(tensor) if self._writes else None
         if place is not None:
             storage, first, last = place
             writes = _after(self._writes.get(storage, []), late[-1] if late else entry.node)
@@ -93,28 +103,24 @@ class TensorTable:
 
 
 def version_of(tensor: torch.Tensor) -> int:
-    """The tensor's version counter; -1 for an inference tensor, which has none."""
+    """The tensor's version counter; NO_VERSION for an inference tensor, which has none."""
     try:
-        if type(tensor) in PLAIN_TYPES:
-            return tensor._version
-        with torch._C.DisableTorchFunctionSubclass():
-            return tensor._version
+        return tensor._version
     except RuntimeError:
-        return -1
+        return NO_VERSION
 
 
 def extent(tensor: torch.Tensor) -> tuple[int, int, int] | None:
     """Storage identity and the byte range that a tensor may touch; None where there is no plain storage."""
     try:
-        with torch._C.DisableTorchFunctionSubclass():
-            storage = tensor.untyped_storage()._cdata
-            size = tensor.element_size()
-            span = sum((n - 1) * abs(s) for n, s in zip(tensor.shape, tensor.stride(), strict=True)) + 1
-            first = tensor.storage_offset() * size
-            count = tensor.numel()
-    except (RuntimeError, NotImplementedError, AttributeError):
+        storage = tensor.untyped_storage()._cdata
+        size = tensor.element_size()
+        span = sum((n - 1) * abs(s) for n, s in zip(tensor.shape, tensor.stride(), strict=True)) + 1
+        first = int(tensor.storage_offset() * size)
+        count = int(tensor.numel())
+    except (RuntimeError, NotImplementedError, AttributeError, ValueError, TypeError):
         return None
-    return storage, int(first), int(first + (span * size if count else 0))
+    return storage, first, first + (int(span) * size if count else 0)
 
 
 def _after(writes: list[tuple[int, int, int]], node: int) -> list[tuple[int, int, int]]:
@@ -127,7 +133,7 @@ def _after(writes: list[tuple[int, int, int]], node: int) -> list[tuple[int, int
 
 def _make_spec(tensor: torch.Tensor) -> TensorSpec:
     shape = tuple(int(size) for size in tensor.shape)
-    nbytes = tensor.numel() * tensor.element_size()
+    nbytes = int(tensor.numel()) * tensor.element_size()
     return TensorSpec(shape, _dtype_name(tensor.dtype), str(tensor.device), nbytes, tensor.requires_grad)
 
 
@@ -136,19 +142,24 @@ def _dtype_name(dtype: torch.dtype) -> str:
 
 
 def map_tensors(value: Any, change: Callable[[torch.Tensor], object]) -> Any:
-    """A copy of an argument or result structure with every tensor replaced; other leaves are kept as they are.
+    """A copy of a result structure with every tensor replaced; other leaves are kept as they are.
 
-    Only lists, tuples (named ones too) and dicts are entered: these are what torch functions take and return.
+    Lists, tuples and dicts are entered. Torch's own named results and named tuples keep their type; a class of the
+    user is never constructed, its members come as a plain list, tuple or dict.
     """
     if isinstance(value, torch.Tensor):
         return change(value)
-    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
-        parts = [map_tensors(part, change) for part in value]
-        make = getattr(type(value), "_make", None) or type(value)
-        return make(parts)
     if isinstance(value, dict):
         return {key: map_tensors(part, change) for key, part in value.items()}
-    return value
+    if not isinstance(value, (list, tuple)) or isinstance(value, torch.Size):
+        return value
+    parts = [map_tensors(part, change) for part in value]
+    if isinstance(value, list):
+        return parts
+    if type(value).__module__ == "torch.return_types":
+        return type(value)(parts)
+    make = getattr(type(value), "_make", None)
+    return make(parts) if make else tuple(parts)
 
 
 def flat_tensors(value: object) -> list[torch.Tensor]:
@@ -156,16 +167,31 @@ def flat_tensors(value: object) -> list[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         return [value]
     found: list[torch.Tensor] = []
-    map_tensors(value, found.append)
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, torch.Tensor):
+            found.append(item)
+        elif isinstance(item, dict):
+            waiting.extend(reversed(item.values()))
+        elif isinstance(item, (list, tuple)) and not isinstance(item, torch.Size):
+            waiting.extend(reversed(item))
     return found
 
 
 def scalar_value(tensor: torch.Tensor, spec: TensorSpec) -> object:
-    """Python value of a 0-dim CPU tensor; None for any other and where it cannot be read (batched, fake)."""
-    if spec.shape != () or spec.device != "cpu":
+    """Python value of a plain 0-dim CPU tensor; None for any other and where it cannot be read (batched, fake)."""
+    if spec.shape != () or spec.device != "cpu" or type(tensor) not in PLAIN_TYPES:
         return None
     try:
-        with torch._C.DisableTorchFunctionSubclass():
-            return tensor.item()
+        return undispatched(tensor.item)
     except (RuntimeError, TypeError, NotImplementedError):
         return None
+
+
+def undispatched(ask: Callable[[], Any]) -> Any:
+    """The answer to a question that runs an operator, hidden from every dispatch mode of the user."""
+    if not torch._C._len_torch_dispatch_stack():
+        return ask()
+    with _disable_current_modes():
+        return ask()

@@ -9,25 +9,16 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import inspect
+import types
 from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
 _DEPTH = 6
 _ATOMS = (
-    str,
-    bytes,
-    int,
-    float,
-    bool,
-    complex,
-    type(None),
-    torch.nn.Module,
-    torch.dtype,
-    torch.device,
-    torch.Size,
-    type,
-)
+    str, bytes, int, float, bool, complex, type(None), type, torch.nn.Module, torch.dtype, torch.device, torch.Size,
+    types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.GeneratorType,
+)  # fmt: skip
 
 
 def leaves(value: object, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
@@ -49,18 +40,18 @@ def leaves(value: object, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _parts(item: object) -> list[tuple[object, object]]:
-    """Keys and members of one container; empty for anything that is none."""
-    if isinstance(item, collections.abc.Mapping):
-        return list(item.items())
-    if isinstance(item, tuple) and hasattr(item, "_fields"):
-        return [(name, getattr(item, name)) for name in item._fields]  # type: ignore[attr-defined]
-    if isinstance(item, (list, tuple)):
-        return list(enumerate(item))
-    if dataclasses.is_dataclass(item):
-        return [(f.name, getattr(item, f.name)) for f in dataclasses.fields(item) if hasattr(item, f.name)]
+    """Keys and members of one container; empty for anything that is none, or whose own code does not say."""
     try:
+        if isinstance(item, collections.abc.Mapping):
+            return list(item.items())
+        if isinstance(item, tuple) and hasattr(item, "_fields"):
+            return [(name, getattr(item, name)) for name in item._fields]  # type: ignore[attr-defined]
+        if isinstance(item, (list, tuple)):
+            return list(enumerate(item))
+        if dataclasses.is_dataclass(item):
+            return [(f.name, getattr(item, f.name)) for f in dataclasses.fields(item) if hasattr(item, f.name)]
         return list(vars(item).items())
-    except TypeError:
+    except Exception:  # noqa: BLE001 - lazy mappings and properties are the user's code, and may refuse
         return []
 
 
