@@ -58,7 +58,7 @@ class DrawOptions:
     )
     caption: str | None = _option(None, "an extra caption line")
     file_format: str | None = _option(
-        None, "svg, png, pdf, dot or another format of the engine; unset: by extension", code="file_format_invalid"
+        None, "svg, png, pdf or dot; unset: by extension", code="file_format_invalid"
     )
     dpi: int | None = _option(None, "dots per inch of raster formats", minimum=1)
     engine: Literal["embedded", "system"] | None = _option(None, "program that lays the graph out; unset: embedded")
