@@ -32,7 +32,9 @@ LABEL_ANGLE, LABEL_DISTANCE, FARTHEST_LABEL = 45, 2.0, 5.0
 CELL_WIDTH, BAR_HEIGHT = 2, 10
 _ROOT_IDS = {"header": "caption:header", "caption": "caption", "key": "key"}
 SWATCH_WIDTH, SWATCH_HEIGHT = 18, 12
-GAP = 8
+# Points below the root label, and between its parts.
+GAP, PART_GAP = 8, 5
+ASIDE = "    "
 
 _HTML = str.maketrans(
     {
@@ -170,6 +172,8 @@ def _root_label(root: Sequence[RootLine], bold: bool) -> _Html | None:
     rows = ""
     for line in root:
         kind = _ROOT_IDS[line.kind] if isinstance(line, TextLine) else "key"
+        if rows and not counts[kind]:
+            rows += f'<TR><TD HEIGHT="{PART_GAP}"></TD></TR>'
         counts[kind] += 1
         # An engine writes the id only where there is a title too.
         rows += f'<TR><TD ALIGN="LEFT" ID="{kind}:{counts[kind]}" TITLE=" ">{_root_line(line, bold)}</TD></TR>'
@@ -258,8 +262,7 @@ def _body(scene: Scene, names: Sequence[str], frames: Sequence[str], writer: _No
 
 def _open_frame(box: SceneBox, index: int, name: str, page: Page, indent: int) -> Iterator[str]:
     """Every attribute that a frame would inherit from the one around it is set again."""
-    title, *rest = box.lines
-    texts = [_bold(html(title), True), *(_bold(html(line), page.bold) for line in rest)]
+    texts = [_bold(html(line), True) for line in box.title] + [_bold(html(line), page.bold) for line in box.lines]
     label = "".join(f'{text.replace("<BR/>", " ")}<BR ALIGN="LEFT"/>' for text in texts)
     attributes = {
         "id": name,
@@ -342,7 +345,10 @@ def _arrows(scene: Scene, names: Sequence[str], ids: _Ids) -> Iterator[str]:
         ends = (edge.source, edge.target)
         pairs[ends] += 1
         name = ids.take(f"edge:{names[edge.source]}->{names[edge.target]}:{pairs[ends]}")
-        yield f' n{edge.source} -> n{edge.target} [id="{name}"{_edge_labels(edge, left, scene.page.bold)}];'
+        # An arrow that enters or leaves a frame needs room for its head beside the frame's line.
+        crosses = scene.nodes[edge.source].box != scene.nodes[edge.target].box
+        length = " minlen=2" if crosses else ""
+        yield f' n{edge.source} -> n{edge.target} [id="{name}"{_edge_labels(edge, left, scene.page.bold)}{length}];'
 
 
 def _sides(edges: Sequence[SceneEdge]) -> list[bool]:
@@ -365,8 +371,8 @@ def _sides(edges: Sequence[SceneEdge]) -> list[bool]:
 def _edge_labels(edge: SceneEdge, left: bool, bold: bool) -> str:
     parts: list[str] = []
     if edge.middle:
-        # The leading blank keeps the text off the line beside it.
-        parts.append(f" label={_edge_text([f' {line}' for line in edge.middle], bold)}")
+        # The blanks keep the text off the line beside it.
+        parts.append(f" label={_edge_text([f'{ASIDE}{line}' for line in edge.middle], bold)}")
     for attribute, lines in (("taillabel", edge.tail), ("headlabel", edge.head)):
         if lines:
             parts.append(f" {attribute}={_edge_text(lines, bold)}")

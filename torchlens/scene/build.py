@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
 from torchlens.base.colors import contrast, fill_colors, text_on
+from torchlens.base.text import wrap
 from torchlens.base.units import passes_text
 from torchlens.plan.graph import MODULE, Plan, PlanBox, PlanEdge, PlanNode, Position
 from torchlens.records.trace_data import TraceData
@@ -31,6 +33,11 @@ OUTER_WIDTH, INNER_WIDTH = 5.0, 2.0
 CONTRAST = 4.5
 # Labels at one end of a node that still have room, and characters of one that always and of one that never has.
 CROWD, SHORT, LONG = 2, 4, 9
+# Characters of a frame's title that stay beside the arrows into the frame.
+TITLE_WIDTH = 14
+# Stands between the words of a class name while it is broken; no name holds it.
+_JOINT = "\x1f"
+_CASE_CHANGE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def build(plan: Plan, data: TraceData, request: DrawRequest) -> Scene:
@@ -170,10 +177,10 @@ def _edges(plan: Plan, direction: str) -> list[SceneEdge]:
     edges = [_edge(edge, direction) for edge in plan.edges]
     heads = Counter(edge.target for edge in edges if edge.head)
     tails = Counter(edge.source for edge in edges if edge.tail)
+    wide = {edge.target for edge in edges if any(len(line) > LONG for line in edge.head)}
     for k, edge in enumerate(edges):
-        wide = any(len(line) > LONG for line in edge.head)
         both = bool(edge.head and edge.tail)
-        if both or wide or heads[edge.target] > CROWD:
+        if both or edge.target in wide or heads[edge.target] > CROWD:
             edge = edge._replace(middle=edge.head + edge.middle, head=())
         named = any(len(line) > SHORT for line in edge.tail)
         if both or (named and tails[edge.source] > CROWD):
@@ -222,7 +229,8 @@ def _boxes(plan: Plan, data: TraceData, theme: Theme) -> list[SceneBox]:
         boxes.append(
             SceneBox(
                 name=f"cluster:{module.address or 'self'}:{call.number}",
-                lines=(call_title(data, box.calls, plan.rolled), f"({module.class_name})"),
+                title=tuple(wrap(call_title(data, box.calls, plan.rolled), TITLE_WIDTH, (".",))),
+                lines=class_lines(module.class_name),
                 parent=box.parent,
                 fill=fill,
                 stroke=look.stroke or theme.page.text,
@@ -233,6 +241,14 @@ def _boxes(plan: Plan, data: TraceData, theme: Theme) -> list[SceneBox]:
             )
         )
     return boxes
+
+
+def class_lines(name: str) -> tuple[str, ...]:
+    """A class name in brackets, broken between its words so that arrows into the middle of a narrow frame miss it."""
+    first, *rest = wrap(_CASE_CHANGE.sub(_JOINT, name), TITLE_WIDTH, (_JOINT,))
+    lines = [f"({first}", *rest]
+    lines[-1] += ")"
+    return tuple(line.replace(_JOINT, "") for line in lines)
 
 
 def _frame_width(box: PlanBox, deepest: int) -> float:

@@ -29,7 +29,8 @@ def coverage(plan: Plan, channel: Channel | None, request: DrawRequest) -> Seque
     if channel is None:
         return ()
     lines = [f"encoded {channel.encoding.encoded} of {channel.encoding.eligible} ops"]
-    return [*lines, "grey boxes: aggregate, not encoded"] if channel.neutral else lines
+    lines += ["grey boxes: aggregate, not encoded"] if channel.neutral else []
+    return [*lines, f"uncoloured nodes: no {channel.source.name}"] if channel.blank else lines
 
 
 @CAPTIONS.add("quantity")

@@ -43,7 +43,8 @@ def rank(values: Sequence[float]) -> Callable[[float], float]:
 @dataclass(frozen=True, slots=True)
 class Channel:
     """A colour channel that is on. patches: per node, None where it changes nothing; active: whether there is a range
-    of values to colour; neutral: whether a box is left without a colour; rings: roles that are shown as one.
+    of values to colour; neutral, blank: whether a box, an op is left without a colour; rings: roles that are shown as
+    one.
     """
 
     source: ValueSource
@@ -52,6 +53,7 @@ class Channel:
     patches: tuple[Patch | None, ...]
     active: bool
     neutral: bool
+    blank: bool
     rings: tuple[str, ...]
 
 
@@ -68,7 +70,7 @@ def color_channel(
     ramp = Ramp(theme.ramps[RAMP])
     encoding = _encoding(data, nodes, values, source, options.color_scale, known)
     if not active:
-        return Channel(source, encoding, ramp, (None,) * len(nodes), False, False, ())
+        return Channel(source, encoding, ramp, (None,) * len(nodes), False, False, False, ())
     place = SCALES.get(options.color_scale)(known)
     fills = {value: ramp.at(place(value)) for value in dict.fromkeys(known)}
     paint = _Painter(theme, f"color_by {source.name}")
@@ -77,8 +79,9 @@ def color_channel(
         for node, role, value in zip(nodes, roles, values, strict=True)
     )
     neutral = any(node.kind == MODULE and value is None for node, value in zip(nodes, values, strict=True))
+    blank = any(node.kind == "op" and value is None for node, value in zip(nodes, values, strict=True))
     rings = tuple(kind for kind in ("input", "output") if any(node.kind == kind for node in nodes))
-    return Channel(source, encoding, ramp, patches, True, neutral, rings)
+    return Channel(source, encoding, ramp, patches, True, neutral, blank, rings)
 
 
 def _encoding(
@@ -133,7 +136,9 @@ class _Painter:
     def _style(self, kind: str, fill: str | None) -> NodeStyle:
         roles = self._theme.roles
         if kind in ("input", "output"):
-            return NodeStyle(fill=fill or roles["op"].fill, stroke=roles[kind].fill, stroke_width=RING_WIDTH)
+            return NodeStyle(
+                fill=fill or roles["op"].fill, stroke=roles[kind].ring or roles[kind].fill, stroke_width=RING_WIDTH
+            )
         if fill is None:
             fill = roles["neutral" if kind == MODULE else "op"].fill
         return NodeStyle(fill=fill)

@@ -41,7 +41,7 @@ def key_lines(
     """The lines of the key, from the top."""
     if show_legend is False:
         return []
-    writer = _KeyWriter(theme)
+    writer = _KeyWriter(theme, channel.rings if channel else ())
     lines: list[RootLine] = []
     if channel is not None:
         lines.append(writer.scale(channel))
@@ -75,7 +75,8 @@ def _used_shapes(nodes: Sequence[SceneNode], boxes: Sequence[SceneBox]) -> list[
 class _KeyWriter:
     """Writes key lines in the theme's secondary text."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, rings: Sequence[str]) -> None:
+        self._plain, self._rings = theme.roles["op"].fill, rings
         self._size, self._color = theme.fonts.secondary, theme.page.secondary
 
     def text(self, text: str) -> TextLine:
@@ -83,7 +84,8 @@ class _KeyWriter:
 
     def swatch(self, role: str, nodes: Sequence[SceneNode]) -> SwatchLine:
         style = next(node.style for node in nodes if node.role == role)
-        fill, stroke = style.fill or "", style.stroke or ""
+        # A ring's inside is the scale's: the colour of one node would explain nothing.
+        fill, stroke = (self._plain if role in self._rings else style.fill) or "", style.stroke or ""
         return SwatchLine(_FILLS[role], fill, stroke, style.stroke_width or 1.0, self._size, self._color)
 
     def scale(self, channel: Channel) -> RootLine:

@@ -58,9 +58,10 @@ class SceneEdge(NamedTuple):
 
 
 class SceneBox(NamedTuple):
-    """The frame of an open module. lines: its label, the first one bold; stroke_width in points."""
+    """The frame of an open module. title: bold lines of its label, before the other lines; stroke_width in points."""
 
     name: str
+    title: tuple[str, ...]
     lines: tuple[str, ...]
     parent: int | None
     fill: str

@@ -57,9 +57,7 @@ class DrawOptions:
         None, "Graphviz attributes of the whole graph, by name"
     )
     caption: str | None = _option(None, "an extra caption line")
-    file_format: str | None = _option(
-        None, "svg, png, pdf or dot; unset: by extension", code="file_format_invalid"
-    )
+    file_format: str | None = _option(None, "svg, png, pdf or dot; unset: by extension", code="file_format_invalid")
     dpi: int | None = _option(None, "dots per inch of raster formats", minimum=1)
     engine: Literal["embedded", "system"] | None = _option(None, "program that lays the graph out; unset: embedded")
     pdf_font: str | None = _option(None, "path of a TrueType font to embed in PDF; unset: Helvetica")

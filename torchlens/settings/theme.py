@@ -50,13 +50,17 @@ class PageStyle:
 
 @dataclass(frozen=True, slots=True)
 class RoleStyle:
-    """How nodes of one role look. None: the role does not set this; stroke_width in points; fill may be `a:b`."""
+    """How nodes of one role look. None: the role does not set this; stroke_width in points; fill may be `a:b`.
+
+    ring: the outline that stands for the fill while a colour channel has it; None: the fill's own colour.
+    """
 
     fill: str | None = _attribute("fill")
     stroke: str | None = _attribute("color")
     stroke_width: float | None = _attribute("size")
     font_color: str | None = _attribute("color")
     dash: str | None = _attribute("dash")
+    ring: str | None = _attribute("color")
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ def test_labels_of_arrows() -> None:
     text = write(builders.state())
     assert 'headlabel="arg 0"' in text
     assert 'headlabel="arg 1" labelangle=-45 style=dashed' in text
-    assert 'label=" x2"' in write(builders.awkward())
+    assert 'label="    x2"' in write(builders.awkward())
     assert 'taillabel="[0]" labelangle=-45]' in write(builders.multi_output())
     assert 'taillabel="[1]"]' in write(builders.multi_output())
     assert 'taillabel="Out 3"' in write(builders.loop(3), rolled=True)

@@ -9,6 +9,7 @@ import pytest
 from tests import builders
 from tests.builders import Builder
 from torchlens.records.trace_data import Deferred
+from torchlens.scene.build import class_lines
 from torchlens.scene.model import Scene, SceneEdge
 
 MakeScene = Callable[..., Scene]
@@ -108,10 +109,15 @@ def test_an_arrow_has_no_label_at_both_ends(scene: MakeScene) -> None:
 # -- frames
 def test_frames_are_named_and_get_thinner_inwards(scene: MakeScene) -> None:
     made = scene(builders.tree(4))
-    assert [box.lines[0] for box in made.boxes] == ["@top", "@top.inner", "@top.inner.inner", "@top.inner.inner.inner"]
+    assert [box.title for box in made.boxes] == [
+        ("@top",),
+        ("@top.inner",),
+        ("@top.inner.", "inner"),
+        ("@top.inner.", "inner.inner"),
+    ]
     assert [box.stroke_width for box in made.boxes] == [5.0, 4.0, 3.0, 2.0]
     assert made.boxes[0].name == "cluster:top:1"
-    assert made.boxes[0].lines[1] == "(Level1)"
+    assert made.boxes[0].lines == ("(Level1)",)
     single = scene(builders.state())
     assert [box.stroke_width for box in single.boxes] == [5.0]
 
@@ -125,7 +131,7 @@ def test_frames_of_several_calls(scene: MakeScene, rolled: bool) -> None:
             h = b.op("cos", [b.op("sin", [h], layer="sin")], layer="cos")
             call.returns = [h]
     b.output(h)
-    titles = [box.lines[0] for box in scene(b.build(), rolled=rolled).boxes]
+    titles = ["".join(box.title) for box in scene(b.build(), rolled=rolled).boxes]
     assert titles == (["@s (x2)"] if rolled else ["@s:1", "@s:2"])
 
 
@@ -162,3 +168,25 @@ def test_call_sites_and_flops_stay_unread_where_nothing_shows_them(scene: MakeSc
     for column in ("flops", "macs", "site"):
         setattr(data.nodes, column, Deferred(len(data.nodes), refuse))
     scene(data, color_by="time")
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("Linear", ("(Linear)",)),
+        ("NormMlpClassifierHead", ("(NormMlp", "Classifier", "Head)")),
+        ("GPT2Attention", ("(GPT2Attention)",)),
+        ("averyveryverylongname", ("(averyveryverylongname)",)),
+    ],
+)
+def test_class_names_of_frames_break_between_words(name: str, lines: tuple[str, ...]) -> None:
+    assert class_lines(name) == lines
+
+
+def test_labels_of_one_head_go_to_the_middle_together(scene: MakeScene) -> None:
+    b = Builder()
+    x = b.input()
+    y = b.op("neg", [x])
+    b.output(b.op("diff", {0: x, ("prepend",): y}))
+    labels = [(edge.head, edge.middle) for edge in scene(b.build()).edges if edge.head or edge.middle]
+    assert labels == [((), ("arg 0",)), ((), ("kwarg prepend",))]
