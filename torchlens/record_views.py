@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from torchlens.base.errors import fail
+from torchlens.base.errors import fail, nearest
 from torchlens.records.ops import CallSite, Cost, LayerRecord, OpRecord
 from torchlens.records.tensors import TensorSpec
 
@@ -20,6 +20,10 @@ class View(Sequence[T], Generic[T]):
 
     def __init__(self, indexes: Sequence[int], make: Callable[[int], T], find: Callable[[str], int]) -> None:
         self._indexes, self._make, self._find = indexes, make, find
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(self._make(i)) for i in self._indexes[:3])
+        return f"[{shown}{', ...' if len(self) > 3 else ''}] ({len(self)} in all)"
 
     def __len__(self) -> int:
         return len(self._indexes)
@@ -64,7 +68,16 @@ class Op:
         return id(self.record)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(object.__getattribute__(self, "record"), name)
+        record = object.__getattribute__(self, "record")
+        if name.startswith("_") or hasattr(record, name):
+            return getattr(record, name)
+        close = nearest(name, dir(self), 1)
+        hint = f"; perhaps you meant {close[0]!r}" if close else ""
+        raise AttributeError(f"an op has no {name!r}{hint}", name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        fields = [name for name in OpRecord.__slots__ if name != "cost"]
+        return sorted({*fields, *(name for name in dir(type(self)) if not name.startswith("_"))})
 
     @property
     def out(self) -> Any:

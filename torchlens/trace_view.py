@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchlens.base.errors import error, fail, nearest
+from torchlens.base.errors import fail, unknown
 from torchlens.record_views import Layer, Module, Op, View
 from torchlens.records.check import check
 from torchlens.records.export import to_dict
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from torchlens.capture.session import Recording
     from torchlens.drawings import Drawing
     from torchlens.settings.keywords import DrawKeywords
+
+
+_SEE = "list(trace) shows the ops, trace.modules the modules, trace.params the parameters"
 
 
 class Trace:
@@ -95,11 +99,16 @@ class Trace:
         return self.data.annotations
 
     # -- lookup
+    def __iter__(self) -> Iterator[Op]:
+        return iter(self.ops)
+
     def __getitem__(self, name: str) -> Op | Layer | Module:
         """By label with pass, layer label, buffer version or module address, in this order.
 
         A bare label of a layer with several passes gives the Layer.
         """
+        if not isinstance(name, str):
+            fail("label_not_found", f"a trace is read by name, not by {name!r}", fix="read trace.ops[0] by position")
         index = self._op_named(name)
         if index is not None:
             return Op(self, index)
@@ -114,8 +123,7 @@ class Trace:
         if module is not None:
             return Module(self, module)
         known = [*self.data.nodes.label, *self.data.layer_of, *self.data.module_of]
-        close = nearest(name, known)
-        raise error("label_not_found", f"nothing in the trace is called {name!r}", allowed=close, got=name)
+        raise unknown("label_not_found", f"nothing in the trace is called {name!r}", name, known, otherwise=_SEE)
 
     def __contains__(self, name: object) -> bool:
         try:
@@ -145,21 +153,21 @@ class Trace:
     def _node_index(self, name: str) -> int:
         index = self._op_named(name)
         if index is None:
-            raise error(
-                "label_not_found", f"no node is called {name!r}", allowed=nearest(name, self.data.nodes.label), got=name
-            )
+            what = f"no node is called {name!r}"
+            raise unknown("label_not_found", what, name, self.data.nodes.label, otherwise=_SEE)
         return index
 
     def _layer_index(self, name: str) -> int:
         if name not in self.data.layer_of:
-            raise error("label_not_found", f"no layer is called {name!r}", allowed=nearest(name, self.data.layer_of))
+            what = f"no layer is called {name!r}"
+            raise unknown("label_not_found", what, name, self.data.layer_of, otherwise=_SEE)
         return self.data.layer_of[name]
 
     def _module_index(self, name: str) -> int:
         address = "" if name == "self" else name.removeprefix("@")
         if address not in self.data.module_of:
-            close = nearest(address, self.data.module_of)
-            raise error("label_not_found", f"no module has the address {name!r}", allowed=close, got=name)
+            what = f"no module has the address {name!r}"
+            raise unknown("label_not_found", what, address, self.data.module_of, otherwise=_SEE)
         return self.data.module_of[address]
 
     def value(self, index: int) -> Any:

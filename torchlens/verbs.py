@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from torch import nn
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from torchlens.settings.keywords import DrawKeywords
 
 _SAVES = ("all", "none")
+# Attribute of an exception that a traced forward raised: where it had come, in words.
+STOPPED = "torchlens_stopped"
 
 
 def trace(
@@ -46,11 +48,25 @@ def trace(
         fail("trace_save_invalid", f"save={save!r} is not a way to keep values", allowed=_SAVES, got=save)
     args, kwargs, provenance = _arguments(model, x, input_kwargs, input_shape)
     recording, raised = record(model, args, kwargs, keep_values=save == "all", provenance=provenance)
+    result = Trace(recording)
     if raised:
         with suppress(Exception):  # a class that takes no attribute: the trace is lost, the error is not
-            raised[0].partial_trace = Trace(recording)  # type: ignore[attr-defined]
+            setattr(raised[0], STOPPED, _last_op(result))
+            raised[0].partial_trace = result  # type: ignore[attr-defined]
+            raised[0].add_note(
+                f"torchlens: the forward stopped {_last_op(result)}; see partial_trace of this exception"
+            )
         raise raised.pop()
-    return Trace(recording)
+    return result
+
+
+def _last_op(trace: Trace) -> str:
+    """Where a forward that raised had come: `after relu_1_2 (net.py:12)`."""
+    if not len(trace):
+        return "before its first op"
+    last = trace.ops[-1]
+    place = f" ({PurePath(last.call_site.file).name}:{last.call_site.line})" if last.call_site else ""
+    return f"after {last.label}{place}"
 
 
 def draw(

@@ -94,3 +94,9 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
         command, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stderr == ""
+
+
+def test_the_package_itself_is_the_same_command(tmp_path: Path) -> None:
+    done = _python("-m", "torchlens", "--version", cwd=tmp_path)
+    assert done.stdout == f"torchlens {torchlens.__version__}\n"
+    assert done.returncode == 0

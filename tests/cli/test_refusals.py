@@ -46,6 +46,10 @@ REFUSALS = [
     ("figures=tour figures.speed.veiw=plain", "config_invalid", "perhaps you meant 'view'"),
     ("~figures.nope", "config_invalid", "'figures.nope' does not exist"),
     ("+model.factory._target_=x", "config_invalid", "already"),
+    ("depth=2", "config_invalid", "options of the drawing are written draw.depth=VALUE"),
+    ("draw.graph_attrs.size=3", "config_invalid", "write +draw.graph_attrs.size=VALUE"),
+    ("input=tensor input.path=nix.pt", "input_file_unreadable", "input.path='nix.pt' is not a file"),
+    ("trust=[nix.*] model.factory._target_=nix.Net", "model_package_missing", "needs the package 'nix'"),
     # values
     ("draw.dpi=abc", "draw_dpi_invalid", "dpi='abc' is not allowed"),
     ("draw.depth=0", "draw_depth_invalid", "a whole number of at least 1"),

@@ -67,3 +67,20 @@ def test_call_sites_name_the_users_line(loop):
     assert site.file.endswith("recording.py")
     assert site.function == "Loop.forward"
     assert loop["linear_1_2:1"].call_site == site
+
+
+def test_a_trace_shows_and_iterates_its_ops(loop):
+    assert [op.label for op in loop][:2] == ["zeroslike_1_1", "linear_1_2:1"]
+    assert repr(loop.ops).startswith("[Op('zeroslike_1_1'")
+    assert repr(loop.ops).endswith("(13 in all)")
+    with pytest.raises(KeyError, match=r"trace\.ops\[0\]"):
+        loop[0]
+
+
+def test_an_op_lists_its_fields_and_names_the_nearest(loop):
+    op = loop.ops[0]
+    assert {"label", "func_name", "kind", "shape", "func_duration", "out", "parents"} <= set(dir(op))
+    with pytest.raises(AttributeError, match="perhaps you meant 'func_duration'"):
+        _ = op.duration
+    with pytest.raises(KeyError, match="trace.params the parameters"):
+        loop["zzz"]

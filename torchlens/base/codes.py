@@ -49,7 +49,7 @@ _ROWS = (
     Code("color_vision_invalid", "InvalidArgumentError", "the name is no colour vision deficiency", "use protan, deutan or tritan"),
     Code("view_headline_evidence_missing", "EvidenceError", "the trace lacks what the view is about", "record the trace with that evidence"),
     Code("view_source_zero_coverage", "EvidenceError", "no op carries a value for the view's source", "leave view= unset"),
-    Code("config_invalid", "ConfigError", "a configuration file or override is wrong", "fix the named key"),
+    Code("config_invalid", "ConfigError", "a configuration file or override is wrong", "give that key another value"),
     Code("config_target_untrusted", "ConfigError", "a factory calls a name that is not trusted", "add trust=[package.*] to the command"),
     Code("figure_path_conflict", "ConfigError", "two figures write the same file", "give one of them another path"),
     Code("config_name_unknown", "UnknownNameError", "a configuration names something that does not exist", "use one of the listed names"),
@@ -68,7 +68,7 @@ _ROWS = (
     # -- traces
     Code("label_not_found", "UnknownNameError", "nothing in the trace bears this name", "use one of the nearest names"),
     Code("layer_pass_ambiguous", "InvalidArgumentError", "the field differs between the passes of this layer", "name one pass, as in relu_1_2:1"),
-    Code("payload_unavailable", "UnavailableError", "the value of this op was not kept", 'record with save="all" or name the op in save='),
+    Code("payload_unavailable", "UnavailableError", "the value of this op was not kept", 'record with save="all"'),
     Code("payload_overwritten", "UnavailableError", "the value of this op was overwritten later", "clone the tensor in the model, or read the overwriting op"),
     Code("trace_model_invalid", "InputError", "the first argument is not an nn.Module", "pass a torch.nn.Module"),
     Code("model_package_missing", "UnavailableError", "the model needs a package that is not installed", "install it"),

@@ -137,6 +137,13 @@ def heard() -> Generator[list[TorchLensWarning]]:
         _listeners.reset(token)
 
 
+def unknown(code: str, what: str, name: str, names: Iterable[str], *, otherwise: str) -> TorchLensError:
+    """The error of a name that nothing bears, with the nearest names; otherwise: what helps if none is near."""
+    close = list(dict.fromkeys(nearest(name, dict.fromkeys(names))))
+    fix = f"perhaps you meant {', '.join(map(repr, close))}" if close else otherwise
+    return error(code, what, fix=fix, name=name)
+
+
 def nearest(name: str, names: Iterable[str], count: int = 3) -> list[str]:
     """The names most like the given one, best first."""
     return difflib.get_close_matches(str(name), list(names), n=count, cutoff=0.5)

@@ -17,15 +17,13 @@ from torch import Tensor, nn
 from torchlens.base.errors import TorchLensError, error, fail, nearest
 from torchlens.inputs.synthesize import synthesize
 from torchlens.records.provenance import InputProvenance
-from torchlens.runner.spec import InputSpec, ModelSpec
-from torchlens.verbs import trace
+from torchlens.runner.spec import InputSpec, ModelSpec, missing_package, targets
+from torchlens.verbs import STOPPED, trace
 
 if TYPE_CHECKING:
     from torchlens.records.trace_data import TraceData
 
 _SEED = 0
-# Packages that may be named in an install command. Others are never: a stranger may have registered a user's own name.
-_INSTALLABLE = {"torchvision": "torchvision", "timm": "timm", "transformers": "transformers", "PIL": "pillow"}
 
 
 def record(spec: ModelSpec, *, warm: bool = False) -> TraceData:
@@ -77,7 +75,8 @@ def _named_failure(code: str, what: str) -> Iterator[None]:
     except TorchLensError:
         raise
     except Exception as exc:
-        raise error(code, f"{what}: {type(exc).__name__}: {_first_line(exc)}") from exc
+        place = f" {stop}" if (stop := getattr(exc, STOPPED, "")) else ""
+        raise error(code, f"{what}{place}: {type(exc).__name__}: {_first_line(exc)}") from exc
 
 
 # -- what went wrong in a factory
@@ -87,21 +86,13 @@ def _explain(spec: ModelSpec, target: str, exc: BaseException) -> TorchLensError
         if isinstance(cause, ModuleNotFoundError) and cause.name:
             package = cause.name.partition(".")[0]
             if importlib.util.find_spec(package) is None:
-                return _missing_package(spec, package)
-    missing = next((name for name in _all_targets(spec.factory) if not _exists(name)), None)
+                return missing_package(spec.name, package)
+    missing = next((str(name) for _, name in targets(spec.factory) if not _exists(str(name))), None)
     if missing is not None:
         return _unknown_target(missing)
     root = next((cause for cause in reversed(chain) if not type(cause).__module__.startswith("hydra")), chain[-1])
     what = f"cannot build model {spec.name!r} with {target}: {type(root).__name__}: {_first_line(root)}"
     return error("model_build_failed", what, target=target)
-
-
-def _missing_package(spec: ModelSpec, package: str) -> TorchLensError:
-    fix = "if it is your own code, run from its folder or set PYTHONPATH"
-    if package in _INSTALLABLE:
-        fix = f"pip install {_INSTALLABLE[package]}"
-    what = f"model {spec.name!r} needs the package {package!r}, which is not installed"
-    return error("model_package_missing", what, fix=fix, package=package)
 
 
 def _unknown_target(target: str) -> TorchLensError:
@@ -127,18 +118,6 @@ def _exists(target: str) -> bool:
                 value = getattr(value, name, None)
             return value is not None
     return False
-
-
-def _all_targets(factory: Any) -> Iterator[str]:
-    pending = [factory]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, Mapping):
-            if "_target_" in value:
-                yield str(value["_target_"])
-            pending.extend(value.values())
-        elif isinstance(value, list):
-            pending.extend(value)
 
 
 def _causes(exc: BaseException) -> Iterator[BaseException]:

@@ -13,7 +13,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from torchlens.base.errors import TorchLensError, error, nearest
 from torchlens.runner.schema import Config
 from torchlens.settings import catalog
-from torchlens.settings.options import validate_option
+from torchlens.settings.options import options, validate_option
 
 # What a wrong configuration raises. Anything else is a mistake of ours and keeps its traceback.
 RECOGNISED = (TorchLensError, HydraException, OmegaConfBaseException, ValueError, OSError)
@@ -75,7 +75,12 @@ def _bad_key(exc: OmegaConfBaseException) -> TorchLensError:
         siblings = _siblings(exc)
         name = key.rpartition(".")[2]
         close = nearest(name, siblings, 1)
-        fix = f"perhaps you meant {close[0]!r}" if close else _plus(key)
+        if key in options():
+            fix = f"options of the drawing are written draw.{key}=VALUE"
+        elif key.startswith("draw.graph_attrs."):
+            fix = f"write +{key}=VALUE, with a plus"
+        else:
+            fix = f"perhaps you meant {close[0]!r}" if close else _plus(key)
         return error("config_invalid", f"unknown setting {key!r}", allowed=siblings, fix=fix, key=key)
     reason = next((line.strip() for line in str(exc).splitlines() if line.strip()), "")
     return error("config_invalid", f"{key}: {reason}", fix="correct that value", key=key)

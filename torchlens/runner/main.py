@@ -93,7 +93,7 @@ def _run(found: Arguments) -> int:
             print("\n\n".join(_explain(job, several=len(jobs) > 1) for job in jobs))
             return OK
         for job in jobs:
-            _check_out(job)
+            _check_job(job)
         return _launch(found, GlobalHydra.instance().hydra)
 
 
@@ -145,10 +145,13 @@ def _config_text(cfg: DictConfig) -> str:
     return OmegaConf.to_yaml({key: value for key, value in present(cfg).items() if key in keys}).rstrip()
 
 
-def _check_out(job: Job) -> None:
+def _check_job(job: Job) -> None:
     from torchlens.runner.job import check_out
+    from torchlens.runner.spec import check_present
 
     check_out(job.out)
+    for figure in job.figures:
+        check_present(figure.model)
 
 
 def _explain(job: Job, *, several: bool) -> str:

@@ -6,14 +6,15 @@ a call.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
-from torchlens.base.errors import fail
+from torchlens.base.errors import TorchLensError, error, fail
 from torchlens.settings.layers import check_keys, refuse
 from torchlens.settings.plain import is_list, is_mapping
 
@@ -25,6 +26,8 @@ DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16"
 FILES = (".pt", ".pth", ".npy")
 TRUSTED = ("torch.nn.*", "torchvision.models.*", "timm.*", "transformers.*", "torchlens.examples.*")
 _VALUES = ("dtype", "low", "high")
+# Packages that may be named in an install command. Others are never: a stranger may have registered a user's own name.
+_INSTALLABLE = {"torchvision": "torchvision", "timm": "timm", "transformers": "transformers", "PIL": "pillow"}
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def read_model(
 # -- targets
 def check_targets(where: str, factory: Mapping[str, Any], trust: Sequence[str] = ()) -> None:
     """Refuse a `_target_`, however deep, that no trusted pattern covers. Imports nothing."""
-    for key, target in _targets(factory):
+    for key, target in targets(factory):
         if not isinstance(target, str):
             refuse(where, key, f"is not a name but {target!r}")
         if not any(_covers(pattern, target) for pattern in (*TRUSTED, *trust)):
@@ -97,7 +100,31 @@ def check_targets(where: str, factory: Mapping[str, Any], trust: Sequence[str] =
             )
 
 
-def _targets(factory: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def check_present(model: ModelSpec) -> None:
+    """Refuse, before anything runs, a package that is not installed and a file that is not there. Imports nothing.
+
+    Raises: UnavailableError[model_package_missing], InputError[input_file_unreadable].
+    """
+    for _, target in targets(model.factory):
+        package = str(target).partition(".")[0]
+        if importlib.util.find_spec(package) is None:
+            raise missing_package(model.name, package)
+    path = model.input.path
+    if path is not None and not Path(path).is_file():
+        fail("input_file_unreadable", f"input.path={path!r} is not a file", path=path)
+
+
+def missing_package(model: str, package: str) -> TorchLensError:
+    """The refusal of a model whose package is not installed."""
+    fix = "if it is your own code, run from its folder or set PYTHONPATH"
+    if package in _INSTALLABLE:
+        fix = f"pip install {_INSTALLABLE[package]}"
+    what = f"model {model!r} needs the package {package!r}, which is not installed"
+    return error("model_package_missing", what, fix=fix, package=package)
+
+
+def targets(factory: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every `_target_` of a factory, however deep, with its key."""
     pending: list[tuple[str, Any]] = [("factory", factory)]
     while pending:
         key, value = pending.pop()

@@ -92,6 +92,8 @@ def test_a_failing_forward_raises_its_own_error_with_the_partial_trace():
     partial.check()
     assert [op.label for op in partial.ops] == ["linear_1_1", "relu_1_2"]
     assert not partial.outcome.completed
+    (note,) = caught.value.__notes__
+    assert note.startswith("torchlens: the forward stopped after relu_1_2 (recording.py:")
     assert "RuntimeError" in partial.outcome.error
     done = {partial.data.call_key(c.index): c.completed for c in partial.data.calls}
     assert done == {"self:1": False, "good:1": True, "bad:1": False}

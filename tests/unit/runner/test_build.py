@@ -180,5 +180,8 @@ def test_only_known_packages_are_named_in_an_install_command(monkeypatch: pytest
 
 
 def test_a_forward_that_fails_names_the_model() -> None:
-    with pytest.raises(InputError, match=r"\[model_run_failed\] the forward of model 'm' failed: RuntimeError: mat1"):
+    with pytest.raises(
+        InputError,
+        match=r"\[model_run_failed\] the forward of model 'm' failed before its first op: RuntimeError: mat1",
+    ):
         record(_spec(LINEAR, (1, 5)))
