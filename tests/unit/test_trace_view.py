@@ -82,5 +82,5 @@ def test_an_op_lists_its_fields_and_names_the_nearest(loop):
     assert {"label", "func_name", "kind", "shape", "func_duration", "out", "parents"} <= set(dir(op))
     with pytest.raises(AttributeError, match="perhaps you meant 'func_duration'"):
         _ = op.duration
-    with pytest.raises(KeyError, match="trace.params the parameters"):
+    with pytest.raises(KeyError, match=r"trace.params the parameters"):
         loop["zzz"]
