@@ -137,6 +137,21 @@ def heard() -> Generator[list[TorchLensWarning]]:
         _listeners.reset(token)
 
 
+def causes(exc: BaseException) -> list[BaseException]:
+    """An exception and what led to it, from the outermost on."""
+    chain: list[BaseException] = []
+    current: BaseException | None = exc
+    while current is not None and not any(current is earlier for earlier in chain):
+        chain.append(current)
+        current = current.__cause__ or current.__context__
+    return chain
+
+
+def first_line(exc: BaseException) -> str:
+    """The first line of an exception's text that says something."""
+    return next((line.strip() for line in str(exc).splitlines() if line.strip()), "no message")
+
+
 def unknown(code: str, what: str, name: str, names: Iterable[str], *, otherwise: str) -> TorchLensError:
     """The error of a name that nothing bears, with the nearest names; otherwise: what helps if none is near."""
     close = list(dict.fromkeys(nearest(name, dict.fromkeys(names))))

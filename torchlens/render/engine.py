@@ -109,16 +109,3 @@ def make_artifact(
     fonts = load_fonts(pdf_font) if file_format == "pdf" else None
     figure = svg.read(program.run(document, "svg"), title=title)
     return svg.write(figure) if fonts is None else pdf.write(figure, fonts)
-
-
-def render(
-    document: str,
-    file_format: str,
-    *,
-    engine: str | None = None,
-    dpi: int | None = None,
-    pdf_font: str | None = None,
-    title: str = "",
-) -> bytes:
-    """The bytes of `make_artifact`."""
-    return make_artifact(document, file_format, engine=engine, dpi=dpi, pdf_font=pdf_font, title=title).data

@@ -14,7 +14,7 @@ import torch
 from hydra.utils import instantiate
 from torch import Tensor, nn
 
-from torchlens.base.errors import TorchLensError, error, fail, nearest
+from torchlens.base.errors import TorchLensError, causes, error, fail, first_line, nearest
 from torchlens.inputs.synthesize import synthesize
 from torchlens.records.provenance import InputProvenance
 from torchlens.runner.spec import InputSpec, ModelSpec, missing_package, targets
@@ -76,12 +76,12 @@ def _named_failure(code: str, what: str) -> Iterator[None]:
         raise
     except Exception as exc:
         place = f" {stop}" if (stop := getattr(exc, STOPPED, "")) else ""
-        raise error(code, f"{what}{place}: {type(exc).__name__}: {_first_line(exc)}") from exc
+        raise error(code, f"{what}{place}: {type(exc).__name__}: {first_line(exc)}") from exc
 
 
 # -- what went wrong in a factory
 def _explain(spec: ModelSpec, target: str, exc: BaseException) -> TorchLensError:
-    chain = list(_causes(exc))
+    chain = causes(exc)
     for cause in chain:
         if isinstance(cause, ModuleNotFoundError) and cause.name:
             package = cause.name.partition(".")[0]
@@ -91,7 +91,7 @@ def _explain(spec: ModelSpec, target: str, exc: BaseException) -> TorchLensError
     if missing is not None:
         return _unknown_target(missing)
     root = next((cause for cause in reversed(chain) if not type(cause).__module__.startswith("hydra")), chain[-1])
-    what = f"cannot build model {spec.name!r} with {target}: {type(root).__name__}: {_first_line(root)}"
+    what = f"cannot build model {spec.name!r} with {target}: {type(root).__name__}: {first_line(root)}"
     return error("model_build_failed", what, target=target)
 
 
@@ -118,19 +118,6 @@ def _exists(target: str) -> bool:
                 value = getattr(value, name, None)
             return value is not None
     return False
-
-
-def _causes(exc: BaseException) -> Iterator[BaseException]:
-    current: BaseException | None = exc
-    seen: list[BaseException] = []
-    while current is not None and current not in seen:
-        seen.append(current)
-        yield current
-        current = current.__cause__ or current.__context__
-
-
-def _first_line(exc: BaseException) -> str:
-    return next((line.strip() for line in str(exc).splitlines() if line.strip()), "no message")
 
 
 # -- inputs
@@ -206,5 +193,5 @@ def _load(path: str) -> Any:
             return torch.from_numpy(numpy.load(path, allow_pickle=False))
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as exc:
-        what = f"input.path={path!r} cannot be read: {type(exc).__name__}: {_first_line(exc)}"
+        what = f"input.path={path!r} cannot be read: {type(exc).__name__}: {first_line(exc)}"
         raise error("input_file_unreadable", what, path=path) from exc

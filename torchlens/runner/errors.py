@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
-from torchlens.base.errors import TorchLensError, error, nearest
+from torchlens.base.errors import TorchLensError, causes, error, first_line, nearest
 from torchlens.runner.schema import Config
 from torchlens.settings import catalog
 from torchlens.settings.options import options, validate_option
@@ -21,7 +21,7 @@ RECOGNISED = (TorchLensError, HydraException, OmegaConfBaseException, ValueError
 
 def translate(exc: BaseException) -> TorchLensError:
     """The coded error behind an exception that was raised while a configuration was composed."""
-    chain = list(_causes(exc))
+    chain = causes(exc)
     for cause in chain:
         if isinstance(cause, TorchLensError):
             return cause
@@ -37,17 +37,8 @@ def translate(exc: BaseException) -> TorchLensError:
     return error("config_invalid", text or type(exc).__name__, fix="see --help")
 
 
-def _causes(exc: BaseException) -> Iterator[BaseException]:
-    current: BaseException | None = exc
-    seen: list[BaseException] = []
-    while current is not None and current not in seen:
-        seen.append(current)
-        yield current
-        current = current.__cause__ or current.__context__
-
-
 def _bad_override(exc: OverrideParseException) -> TorchLensError:
-    reason = next((line.strip() for line in str(exc).splitlines() if line.strip()), "")
+    reason = first_line(exc)
     what = f"cannot read {exc.override!r}: {reason}"
     if "=" not in exc.override:
         return error("config_invalid", what, fix="settings are written key=value; see --help", got=exc.override)
@@ -82,7 +73,7 @@ def _bad_key(exc: OmegaConfBaseException) -> TorchLensError:
         else:
             fix = f"perhaps you meant {close[0]!r}" if close else _plus(key)
         return error("config_invalid", f"unknown setting {key!r}", allowed=siblings, fix=fix, key=key)
-    reason = next((line.strip() for line in str(exc).splitlines() if line.strip()), "")
+    reason = first_line(exc)
     return error("config_invalid", f"{key}: {reason}", fix="correct that value", key=key)
 
 

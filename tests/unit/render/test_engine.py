@@ -12,7 +12,7 @@ import pytest
 
 from torchlens.base.errors import EngineError, InvalidArgumentError
 from torchlens.render import engine as engines
-from torchlens.render.engine import check_format, check_size, formats, get_engine, make_artifact, render, require_engine
+from torchlens.render.engine import check_format, check_size, formats, get_engine, make_artifact, require_engine
 from torchlens.render.graphviz import SYSTEM, GraphvizEngine
 
 ENGINES = ["embedded", *(["system"] if SYSTEM.locate() else [])]
@@ -23,15 +23,15 @@ FOLDER = Path(__file__).parents[3]
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("file_format", sorted(SIGNATURES))
 def test_every_engine_writes_every_format(document: str, name: str, file_format: str) -> None:
-    data = render(document, file_format, engine=name)
+    data = make_artifact(document, file_format, engine=name).data
     assert data.startswith(SIGNATURES[file_format])
-    assert render(document, file_format, engine=name) == data
+    assert make_artifact(document, file_format, engine=name).data == data
 
 
 def test_dot_is_the_document_itself_and_needs_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(engines.ENGINES, "embedded", GraphvizEngine("embedded", "x", "", lambda: None))
     monkeypatch.setattr(engines, "EMBEDDED", engines.ENGINES["embedded"])
-    assert render("digraph { é }", "dot") == "digraph { é }".encode()
+    assert make_artifact("digraph { é }", "dot").data == "digraph { é }".encode()
     require_engine(None, "dot")
     with pytest.raises(EngineError):
         require_engine(None, "svg")
@@ -42,8 +42,8 @@ def test_nothing_depends_on_locale_time_zone_or_folder(document: str, tmp_path: 
     script = tmp_path / "draw.py"
     script.write_text(
         "import hashlib, sys\n"
-        "from torchlens.render.engine import render\n"
-        f"data = render(open(sys.argv[1], encoding='utf-8').read(), {file_format!r})\n"
+        "from torchlens.render.engine import make_artifact\n"
+        f"data = make_artifact(open(sys.argv[1], encoding='utf-8').read(), {file_format!r}).data\n"
         "print(hashlib.sha256(data).hexdigest())\n"
     )
     source = tmp_path / "figure.dot"
@@ -51,7 +51,7 @@ def test_nothing_depends_on_locale_time_zone_or_folder(document: str, tmp_path: 
     environment = {**os.environ, "PYTHONPATH": str(FOLDER), "LC_ALL": "C", "TZ": "Asia/Kolkata", "PYTHONHASHSEED": "7"}
     command = [sys.executable, str(script), str(source)]
     other = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert other.stdout.strip() == hashlib.sha256(render(document, file_format)).hexdigest()
+    assert other.stdout.strip() == hashlib.sha256(make_artifact(document, file_format).data).hexdigest()
 
 
 def test_formats_and_their_names() -> None:
@@ -62,14 +62,14 @@ def test_formats_and_their_names() -> None:
 def test_an_unknown_format_is_refused_before_the_engine_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GraphvizEngine, "run", lambda *args, **kwargs: pytest.fail("the engine ran"))
     with pytest.raises(InvalidArgumentError, match="Allowed: pdf, svg, png, dot") as caught:
-        render("digraph {}", "jpg")
+        make_artifact("digraph {}", "jpg").data
     assert caught.value.code == "file_format_invalid"
 
 
 def test_an_unfit_font_is_refused_before_the_engine_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GraphvizEngine, "run", lambda *args, **kwargs: pytest.fail("the engine ran"))
     with pytest.raises(InvalidArgumentError) as caught:
-        render("digraph {}", "pdf", pdf_font="missing.ttf")
+        make_artifact("digraph {}", "pdf", pdf_font="missing.ttf").data
     assert caught.value.code == "pdf_font_invalid"
 
 
@@ -98,13 +98,13 @@ def test_size_limit() -> None:
 
 
 def test_title_reaches_svg_and_pdf(document: str) -> None:
-    assert b"<title>Given</title>" in render(document, "svg", title="Given")
-    assert b"Given" in render(document, "pdf", title="Given")
+    assert b"<title>Given</title>" in make_artifact(document, "svg", title="Given").data
+    assert b"Given" in make_artifact(document, "pdf", title="Given").data
 
 
 @pytest.mark.parametrize("file_format", ["svg", "pdf"])
 def test_dpi_changes_only_rasters(document: str, file_format: str) -> None:
-    assert render(document, file_format, dpi=300) == render(document, file_format)
+    assert make_artifact(document, file_format, dpi=300).data == make_artifact(document, file_format).data
 
 
 def test_page_facts(document: str) -> None:
