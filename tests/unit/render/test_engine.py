@@ -62,14 +62,14 @@ def test_formats_and_their_names() -> None:
 def test_an_unknown_format_is_refused_before_the_engine_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GraphvizEngine, "run", lambda *args, **kwargs: pytest.fail("the engine ran"))
     with pytest.raises(InvalidArgumentError, match="Allowed: pdf, svg, png, dot") as caught:
-        make_artifact("digraph {}", "jpg").data
+        make_artifact("digraph {}", "jpg")
     assert caught.value.code == "file_format_invalid"
 
 
 def test_an_unfit_font_is_refused_before_the_engine_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GraphvizEngine, "run", lambda *args, **kwargs: pytest.fail("the engine ran"))
     with pytest.raises(InvalidArgumentError) as caught:
-        make_artifact("digraph {}", "pdf", pdf_font="missing.ttf").data
+        make_artifact("digraph {}", "pdf", pdf_font="missing.ttf")
     assert caught.value.code == "pdf_font_invalid"
 
 
