@@ -249,6 +249,7 @@ class Builder:
             config=[row.config for row in rows],
             flops=[row.flops for row in rows],
             macs=[None for _ in rows],
+            flops_backward=[None for _ in rows],
             site=[row.site for row in rows],
             composite=["" for _ in rows],
         )

@@ -29,7 +29,7 @@ from torchlens.settings.compose import DrawRequest, Layer, resolve
 if TYPE_CHECKING:
     from torchlens.records.provenance import InputProvenance
     from torchlens.records.trace_data import TraceData
-    from torchlens.scene.model import Scene
+    from torchlens.scene.model import Encoding, Scene
     from torchlens.settings.options import DrawOptions
 
 __all__ = ["Drawing", "draw_trace", "free_path", "plan_output", "prepare", "settings_text", "write_atomically"]
@@ -91,6 +91,11 @@ class Drawing:
     def theme(self) -> str:
         """Name of the theme."""
         return self._request.theme.name
+
+    @property
+    def encoding(self) -> Encoding | None:
+        """What the colour channel did: source, unit, scale, range, coverage, notes; None without one."""
+        return self._scene.encoding
 
     @property
     def settings(self) -> dict[str, tuple[object, str]]:

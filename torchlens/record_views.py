@@ -151,6 +151,42 @@ class Op:
         return self.record.call_site
 
     @property
+    def is_input(self) -> bool:
+        """Whether the node is an input of the model."""
+        return self.record.kind == "input"
+
+    @property
+    def is_output(self) -> bool:
+        """Whether the node is an output of the model."""
+        return self.record.kind == "output"
+
+    @property
+    def is_buffer(self) -> bool:
+        """Whether the node is a version of a buffer."""
+        return self.record.kind == "buffer"
+
+    @property
+    def func_config(self) -> dict[str, Any]:
+        """Arguments worth showing, by name."""
+        return dict(self.record.config)
+
+    @property
+    def bool_value(self) -> bool | None:
+        """The value of a boolean scalar output."""
+        return self.record.value if isinstance(self.record.value, bool) else None
+
+    @property
+    def parent_arg_positions(self) -> tuple[tuple[str, tuple[int | str, ...]], ...]:
+        """(label, position) of every tensor read; `(0,)`, `(0, 1)` in a list, `("weight",)` a keyword."""
+        labels = self._trace.data.nodes.label
+        return tuple((labels[ref.node], ref.position) for ref in self.record.inputs)
+
+    @property
+    def flops_backward(self) -> int | None:
+        """FLOPs of its gradients, estimated from the forward count."""
+        return self.record.cost.flops_backward
+
+    @property
     def has_input_ancestor(self) -> bool:
         """Whether the op was computed from an input."""
         return self._trace.data.from_input[self.record.index]
@@ -202,7 +238,8 @@ class Layer:
         if name.startswith("_"):
             raise AttributeError(name)
         values = [getattr(op, name) for op in self.ops]
-        if any(value is not values[0] and value != values[0] for value in values[1:]):
+        # Tensors of different passes are different values; comparing them would compare their elements.
+        if any(value is not values[0] and (name == "out" or value != values[0]) for value in values[1:]):
             what = f"{name} differs between the {len(values)} passes of {self.label}"
             fail("layer_pass_ambiguous", what, fix=f'read trace["{self.label}:1"].{name}')
         return values[0]
@@ -229,6 +266,24 @@ class Module:
     def class_name(self) -> str:
         """Name of its class."""
         return self.record.class_name
+
+    @property
+    def parent(self) -> str | None:
+        """Address of the module around it, None for the model itself."""
+        parent = self.record.parent
+        return None if parent is None else self._trace.data.modules[parent].address
+
+    @property
+    def training(self) -> bool:
+        """Whether it was in training mode."""
+        return self.record.training
+
+    @property
+    def output_ops(self) -> tuple[str, ...]:
+        """Labels of the nodes whose tensors its calls returned, in order."""
+        data = self._trace.data
+        returned = (node for c in self.record.calls for node, _ in data.calls[c].outputs)
+        return tuple(data.nodes.label[node] for node in dict.fromkeys(returned))
 
     @property
     def num_calls(self) -> int:

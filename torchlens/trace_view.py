@@ -79,6 +79,60 @@ class Trace:
         return tuple(self.data.buffers)
 
     @property
+    def module_calls(self) -> tuple[str, ...]:
+        """Keys of all module calls in order of entry, `features.0:1`; the model's own is `self:1`."""
+        return tuple(self.data.call_key(call.index) for call in self.data.calls)
+
+    @property
+    def input_layers(self) -> tuple[str, ...]:
+        """Labels of the inputs, in argument order."""
+        return self._of_kind("input")
+
+    @property
+    def output_layers(self) -> tuple[str, ...]:
+        """Labels of the outputs, in container order."""
+        return self._of_kind("output")
+
+    @property
+    def orphans(self) -> tuple[str, ...]:
+        """Labels of nodes that no input leads to and that lead nowhere."""
+        return tuple(label for label, orphan in zip(self.data.nodes.label, self.data.orphan, strict=True) if orphan)
+
+    def _of_kind(self, kind: str) -> tuple[str, ...]:
+        nodes = self.data.nodes
+        return tuple(label for label, own in zip(nodes.label, nodes.kind, strict=True) if own == kind)
+
+    @property
+    def num_ops(self) -> int:
+        """Recorded ops."""
+        return len(self)
+
+    @property
+    def num_params(self) -> int:
+        """Parameter elements."""
+        return sum(p.numel for p in self.data.params)
+
+    @property
+    def num_params_trainable(self) -> int:
+        """Parameter elements that take a gradient."""
+        return sum(p.numel for p in self.data.params if p.trainable)
+
+    @property
+    def num_params_frozen(self) -> int:
+        """Parameter elements that take none."""
+        return self.num_params - self.num_params_trainable
+
+    @property
+    def total_activation_memory(self) -> int:
+        """Bytes of the outputs of all ops; not live or peak memory."""
+        return sum(self.data.nbytes[i] or 0 for i in self.data.op_indexes)
+
+    @property
+    def total_param_memory(self) -> int:
+        """Bytes of all parameters."""
+        return sum(p.nbytes for p in self.data.params)
+
+    @property
     def branches(self) -> tuple[Any, ...]:
         """Tensors that Python turned into a bool, in order."""
         return tuple(self.data.branches)

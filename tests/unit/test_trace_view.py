@@ -84,3 +84,34 @@ def test_an_op_lists_its_fields_and_names_the_nearest(loop):
         _ = op.duration
     with pytest.raises(KeyError, match=r"trace.params the parameters"):
         loop["zzz"]
+
+
+def test_layers_never_compare_tensors(loop):
+    with pytest.raises(tl.TorchLensError) as caught:
+        _ = loop.layers["linear_2_3"].out
+    assert caught.value.code == "layer_pass_ambiguous"
+
+
+def test_counts_and_names_of_the_whole():
+    model = zoo.Conv().train()
+    model.head.bias.requires_grad_(False)
+    trace = tl.trace(model, torch.randn(2, 3, 8, 8))
+    assert (trace.input_layers, trace.output_layers, trace.orphans) == (("input_1",), ("output_1",), ())
+    assert trace.num_ops == len(list(trace)) == 8
+    assert trace.num_params_frozen == 2
+    assert trace.num_params == sum(p.numel() for p in model.parameters())
+    assert trace.total_param_memory == 4 * trace.num_params
+    assert trace.total_activation_memory == trace.data.totals["output_bytes"]
+    assert trace.module_calls[:3] == ("self:1", "features:1", "features.0:1")
+    assert trace["features.0"].parent == "features"
+    assert trace["self"].parent is None
+    assert trace["features"].output_ops == ("identity_1_6",)
+    assert trace["features.1"].training
+
+
+def test_fields_of_an_op_by_their_names():
+    op = tl.trace(torch.nn.Linear(4, 2), torch.ones(1, 4)).ops[0]
+    assert op.parent_arg_positions == (("input_1", (0,)),)
+    assert op.func_config == {"in_features": 4, "out_features": 2}
+    assert (op.flops_forward, op.flops_backward, op.cost.flops_total) == (16, 32, 48)
+    assert (op.is_input, op.is_output, op.is_buffer, op.bool_value) == (False, False, False, None)

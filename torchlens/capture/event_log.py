@@ -72,9 +72,10 @@ class EventLog:
     """
 
     def __init__(self, modules: ModuleTable, payloads: Payloads | None) -> None:
-        self.events: list[Event] = []
+        self.events = events = list[Event]()
         self.op_count, self.last_op = 0, -1
-        self.tensors, self.modules, self.payloads = TensorTable(), modules, payloads
+        self.tensors = TensorTable(lambda node: [parent[0] for parent in events[node].parents])
+        self.modules, self.payloads = modules, payloads
 
     # -- arguments
     def read(self, args: tuple[object, ...], kwargs: dict[str, object] | None) -> Call:
@@ -96,7 +97,9 @@ class EventLog:
         if isinstance(value, torch.Tensor):
             return self._consume(value, position, call)
         if isinstance(value, (list, tuple)) and type(value) is not torch.Size:
-            return tuple([self._consume_nested(part, (*position, i), call) for i, part in enumerate(value)])
+            parts = [self._consume_nested(part, (*position, i), call) for i, part in enumerate(value)]
+            # As an index a list and a tuple do not mean the same.
+            return parts if isinstance(value, list) else tuple(parts)
         if isinstance(value, dict):
             return {key: self._consume_nested(part, (*position, str(key)), call) for key, part in value.items()}
         return value if type(value) in _ATOMS else _stand_in(value)

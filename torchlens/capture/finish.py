@@ -100,6 +100,11 @@ def _columns(recorder: Recorder, layers: list[LayerRecord], layer_of: list[int],
         call = facts(node)
         return flops.forward_macs(*call) if call else None
 
+    def backward_flops(node: int) -> int | None:
+        call, forward = facts(node), forward_flops(node)
+        factor = flops.backward_factor(call[0]) if call else 0
+        return None if forward is None or factor is None else round(forward * factor)
+
     return NodeTable(
         label=[pass_label(layers[k].label, p, layers[k].num_passes) for k, p in zip(layer_of, pass_of, strict=True)],
         layer=layer_of,
@@ -119,6 +124,7 @@ def _columns(recorder: Recorder, layers: list[LayerRecord], layer_of: list[int],
         config=Deferred(count, config),
         flops=Deferred(count, forward_flops),
         macs=Deferred(count, forward_macs),
+        flops_backward=Deferred(count, backward_flops),
         site=Deferred(count, sites.of),
         composite=_composites(recorder, count),
     )

@@ -11,6 +11,7 @@ from torch import nn
 
 from torchlens.base.errors import fail
 from torchlens.capture import callsite, finish, patches
+from torchlens.capture.advisories import about_call
 from torchlens.capture.dispatch import Recorder
 from torchlens.capture.event_log import EventLog
 from torchlens.capture.functions import RECORD, FunctionInfo
@@ -51,7 +52,7 @@ def record(
     with patches.watching(session):
         result, raised = session.run(args, dict(kwargs))
         with torch._C.DisableTorchFunction():
-            outcome = Outcome(not raised, _describe(raised), keep_values)
+            outcome = Outcome(not raised, _describe(raised), keep_values, list(session.advisories))
             data = finish.build(session.recorder, model, outcome, provenance or InputProvenance())
     return Recording(data, session.log.payloads, result if keep_values else None), raised
 
@@ -75,6 +76,8 @@ class Session:
         self.log = EventLog(self.modules, Payloads() if keep_values else None)
         self.recorder = Recorder(self.log)
         self._root_pending = False
+        # Ordered, each once.
+        self.advisories: dict[str, None] = {}
 
     def run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[object, list[BaseException]]:
         """Run the forward; outputs become nodes only if it returned. Gives its result, and what it raised."""
@@ -103,6 +106,8 @@ class Session:
     ) -> object:
         """One module call: its frame is closed whatever happens inside."""
         log, modules = self.log, self.modules
+        if note := about_call(module, args, kwargs):
+            self.advisories[note] = None
         if self._root_pending and module is self.model:
             self._root_pending = False
             out = plain(module, *args, **kwargs)

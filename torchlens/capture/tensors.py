@@ -7,7 +7,7 @@ Everything here must run under `DisableTorchFunction`: what tensors are asked mu
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -24,10 +24,12 @@ NO_VERSION = -1
 class TensorTable:
     """Entries of all tensors met so far, keyed by id.
 
-    loose: storages that can be written without a version moving: those behind `.data`.
+    parents_of: the nodes that a node read; loose: whether storages can be written without a version moving, as
+    behind `.data`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, parents_of: Callable[[int], Iterable[int]]) -> None:
+        self._parents_of = parents_of
         self.known: dict[int, Known] = {}
         self.loose = False
         self._specs: dict[tuple[object, ...], TensorSpec] = {}
@@ -98,8 +100,20 @@ class TensorTable:
         if place is not None:
             storage, first, last = place
             writes = _after(self._writes.get(storage, []), late[-1] if late else entry.node)
-            late += [node for node, lo, hi in writes if lo < last and first < hi]
+            for node, lo, hi in writes:
+                if lo < last and first < hi:
+                    late = [writer for writer in late if writer not in self._before(node)]
+                    late.append(node)
         return self.replace(tensor, entry._replace(version=version_of(tensor), late=tuple(late)))
+
+    def _before(self, node: int) -> set[int]:
+        """Nodes that a write surely comes after: what it read, and what the view it wrote through was made from.
+
+        A writer among them reaches every reader through the newer one; kept, a loop of writes and reads would have
+        arrows by the square of its length.
+        """
+        direct = set(self._parents_of(node))
+        return direct.union(*(self._parents_of(parent) for parent in direct))
 
 
 def version_of(tensor: torch.Tensor) -> int:

@@ -29,6 +29,10 @@ _NEVER = frozenset(
 )  # fmt: skip
 
 
+# Source: torch.nn._reduction and the embedding_bag modes of torch.nn.functional.
+_ENUMS = {"reduction": ("none", "mean", "sum")}
+
+
 def shown(func: str, bound: Bound, outs: Outs, defaults: Bound = _NO_DEFAULTS) -> tuple[tuple[str, object], ...]:
     """Arguments worth a row, in the order of the family's row, else of the signature.
 
@@ -42,7 +46,7 @@ def shown(func: str, bound: Bound, outs: Outs, defaults: Bound = _NO_DEFAULTS) -
         bound = {**bound, **DERIVED[family.derive](base_name(func), bound, outs)}
     rows: list[tuple[str, object]] = []
     for name, default in family.shown.items():
-        value = bound.get(name)
+        value = _in_words(name, bound.get(name))
         if value is not None and not _holds_tensor(value) and not _is_default(value, default, bound):
             rows.append((name, value))
     return tuple(rows)
@@ -77,6 +81,14 @@ def argument_row(func: str, name: str, value: object) -> str:
     if name == "index" and base_name(func) in ("getitem", "setitem"):
         return argument_text(value)
     return f"{name}={argument_text(value)}"
+
+
+def _in_words(name: str, value: object) -> object:
+    """Torch's own functions take the choices of its public ones as numbers."""
+    words = _ENUMS.get(name, ())
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(words):
+        return words[value]
+    return value
 
 
 def _changed(bound: Bound, defaults: Bound) -> tuple[tuple[str, object], ...]:

@@ -33,21 +33,7 @@ def select(data: TraceData, show_buffers: str) -> Selection:
     hidden = [False] * len(kinds)
     if show_buffers != "always":
         hidden = [a or b for a, b in zip(unseen, bookkeeping, strict=True)]
-    return Selection(_used(data), hidden, routine, bookkeeping)
-
-
-def _used(data: TraceData) -> list[bool]:
-    """Nodes computed from an input, and all that leads to them, to an output, a branch test or a written buffer."""
-    kinds, parents = data.nodes.kind, data.nodes.parents
-    used = list(data.from_input)
-    for test in data.branches:
-        used[test.node] = True
-    for i in range(len(kinds) - 1, -1, -1):
-        used[i] = used[i] or kinds[i] == "output" or (kinds[i] == "buffer" and bool(parents[i]))
-        if used[i]:
-            for ref in parents[i]:
-                used[ref.node] = True
-    return used
+    return Selection([not orphan for orphan in data.orphan], hidden, routine, bookkeeping)
 
 
 def _bookkeeping(data: TraceData, unseen: list[bool]) -> list[bool]:

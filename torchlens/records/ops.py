@@ -36,14 +36,24 @@ class CallSite(NamedTuple):
 class Cost:
     """What one call cost. None = not measured or not known, never 0.
 
-    func_duration: seconds of wall clock of the wrapped call alone; flops_forward: a multiply-add is 2; macs_forward
-    only for matmul, convolution and attention; activation_memory: bytes of the outputs.
+    func_duration: seconds of wall clock of the wrapped call alone; flops_forward: a multiply-add is 2;
+    flops_backward: estimated from it by family; macs_forward only for matmul, convolution and attention;
+    activation_memory: bytes of the outputs; transformed_activation_memory: None, as nothing transforms them.
     """
 
     func_duration: float | None = None
     flops_forward: int | None = None
+    flops_backward: int | None = None
     macs_forward: int | None = None
     activation_memory: int | None = None
+    transformed_activation_memory: int | None = None
+
+    @property
+    def flops_total(self) -> int | None:
+        """Forward and backward FLOPs together, None unless both are known."""
+        if self.flops_forward is None or self.flops_backward is None:
+            return None
+        return self.flops_forward + self.flops_backward
 
 
 @dataclass(slots=True)
@@ -51,8 +61,9 @@ class OpRecord:
     """One node of the trace as a row: made on first access from the columns of `TraceData` and cached there.
 
     step is None for inputs, outputs, buffers and constants, which are numbered on their own. config holds the
-    arguments worth showing, as plain values. module_stack: keys of the module calls around the op, outermost first.
-    value: the Python value of a 0-dim output, None where there is none.
+    arguments worth showing, as plain values. composite: the public torch function whose body made the call, "" if the
+    user did. module_stack: keys of the module calls around the op, outermost first. value: the Python value of a 0-dim
+    output, None where there is none.
     """
 
     index: int
@@ -76,6 +87,7 @@ class OpRecord:
     synthetic: bool
     value: object
     call_site: CallSite | None
+    composite: str
     cost: Cost
 
 

@@ -7,7 +7,7 @@ the public face. Nothing here knows torch; drawing and export need nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -49,7 +49,8 @@ class Deferred(Sequence[T], Generic[T]):
 class NodeTable:
     """The columns. All have the same length; see `OpRecord` for the meaning of each.
 
-    config: arguments worth showing; flops and macs: forward counts, None = unknown; time_s: seconds, None = not
+    config: arguments worth showing; flops and macs: forward counts, flops_backward: of the gradients of its inputs and
+    parameters, None = unknown; time_s: seconds, None = not
     measured; layer: index into `TraceData.layers`; call: index of the innermost module call; composite: the public
     torch function whose body made the call, "" if the user made it.
     """
@@ -72,6 +73,7 @@ class NodeTable:
     config: Sequence[tuple[tuple[str, object], ...]] = ()
     flops: Sequence[int | None] = ()
     macs: Sequence[int | None] = ()
+    flops_backward: Sequence[int | None] = ()
     site: Sequence[CallSite | None] = ()
     composite: Sequence[str] = ()
 
@@ -130,6 +132,7 @@ class TraceData:
             synthetic=t.synthetic[i],
             value=t.value[i],
             call_site=t.site[i],
+            composite=t.composite[i],
             cost=self._cost(i),
         )
 
@@ -138,6 +141,7 @@ class TraceData:
         return Cost(
             func_duration=t.time_s[i],
             flops_forward=t.flops[i],
+            flops_backward=t.flops_backward[i],
             macs_forward=t.macs[i],
             activation_memory=self.nbytes[i],
         )
@@ -208,25 +212,18 @@ class TraceData:
         return flags
 
     @cached_property
-    def to_output(self) -> list[bool]:
-        """Whether each node is an output or an output is computed from it."""
-        flags = [kind == "output" for kind in self.nodes.kind]
-        for i in range(len(flags) - 1, -1, -1):
-            if flags[i]:
-                for ref in self.nodes.parents[i]:
-                    flags[ref.node] = True
-        return flags
-
-    @cached_property
     def orphan(self) -> list[bool]:
-        """Nodes with neither an input ancestor nor an output descendant; a branch test is never one."""
-        tested = {test.node for test in self.branches}
-        reaches_test = [i in tested for i in range(len(self.nodes))]
-        for i in range(len(self.nodes) - 1, -1, -1):
-            if reaches_test[i]:
-                for ref in self.nodes.parents[i]:
-                    reaches_test[ref.node] = True
-        return [not (a or b or c) for a, b, c in zip(self.from_input, self.to_output, reaches_test, strict=True)]
+        """Nodes that no input leads to and that lead to no output, branch test or written buffer."""
+        used = list(self.from_input)
+        for test in self.branches:
+            used[test.node] = True
+        kinds, parents = self.nodes.kind, self.nodes.parents
+        for i in range(len(kinds) - 1, -1, -1):
+            used[i] = used[i] or kinds[i] == "output" or (kinds[i] == "buffer" and bool(parents[i]))
+            if used[i]:
+                for ref in parents[i]:
+                    used[ref.node] = True
+        return [not flag for flag in used]
 
     @cached_property
     def op_indexes(self) -> list[int]:
@@ -244,6 +241,12 @@ class TraceData:
             "trainable_params": sum(p.numel for p in self.params if p.trainable),
             "param_bytes": sum(p.nbytes for p in self.params),
             "output_bytes": sum(self.nbytes[i] or 0 for i in ops),
-            "flops": sum(self.nodes.flops[i] or 0 for i in ops),
-            "time_s": sum(t for t in times if t is not None) if any(t is not None for t in times) else None,
+            "flops": _known_sum(self.nodes.flops[i] for i in ops if not self.nodes.synthetic[i]),
+            "time_s": _known_sum(times),
         }
+
+
+def _known_sum(values: Iterable[float | int | None]) -> float | int | None:
+    """The sum of the values that are known, None if none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

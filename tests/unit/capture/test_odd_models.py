@@ -121,6 +121,36 @@ def test_the_input_reaches_the_output(program):
     assert "input_1" in ancestors(result, "output_1")
 
 
+@pytest.mark.parametrize("count", [20, 40])
+def test_writes_through_views_with_reads_between_make_arrows_in_proportion(count):
+    def program(model, x):
+        table = torch.zeros(count, 4)
+        flat, total = table.view(-1), x.sum()
+        for i in range(count):
+            table[i] = x[0]
+            total = total + flat.sum()
+        for i in range(count):
+            table[i].mul_(2)
+            total = total + flat.sum()
+        return total
+
+    result = trace(program)
+    assert sum(len(op.inputs) for op in result.ops) < 15 * count
+    first = next(op.label for op in result.ops if op.func_name == "__setitem__")
+    assert first in ancestors(result, "output_1")
+
+
+def test_an_index_that_is_a_list_is_no_tuple():
+    result = trace(lambda model, x: (x[[0, 1]], x[0, 1]))
+    assert [dict(op.config)["index"] for op in result.ops] == ["[[0, 1]]", "[0, 1]"]
+
+
+def test_choices_of_a_loss_are_words_and_hidden_at_their_default():
+    result = trace(lambda model, x: (F.mse_loss(x, x), F.mse_loss(x, x, reduction="sum")))
+    losses = [dict(op.config) for op in result.ops if op.func_name == "mse_loss"]
+    assert losses == [{}, {"reduction": "sum"}]
+
+
 def test_converting_a_module_in_forward_is_on_the_way_of_its_weights():
     def program(model, x):
         model.fc(x)
@@ -435,3 +465,14 @@ def test_draw_puts_back_what_forward_changes():
     assert (np.random.get_state()[1] == numpy).all()
     assert drawing.receipt.buffers_restored == ("state",)
     assert drawing.receipt.state_verified
+
+
+def test_an_encoder_that_would_have_zeroed_its_padding_says_so():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    model = nn.TransformerEncoder(layer, 1).eval()
+    x, mask = torch.randn(2, 3, 8), torch.tensor([[False, False, True], [False, False, False]])
+    with torch.no_grad():
+        padded = tl.trace(model, x, input_kwargs={"src_key_padding_mask": mask})
+        plain = tl.trace(model, x)
+    assert "zeros at padded positions" in padded.outcome.advisories[0]
+    assert plain.outcome.advisories == []

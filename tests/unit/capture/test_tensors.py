@@ -8,7 +8,7 @@ from torchlens.capture.tensors import TensorTable, extent, map_tensors
 
 
 def test_a_dead_tensor_never_answers_for_a_new_one():
-    table = TensorTable()
+    table = TensorTable(lambda node: ())
     for _ in range(100):
         tensor = torch.zeros(2)
         assert table.find(tensor) is None
@@ -18,14 +18,14 @@ def test_a_dead_tensor_never_answers_for_a_new_one():
 
 
 def test_equal_geometry_is_one_object():
-    table = TensorTable()
+    table = TensorTable(lambda node: ())
     assert table.spec_of(torch.zeros(2, 3)) is table.spec_of(torch.ones(2, 3))
     spec = table.spec_of(torch.zeros(2, 3, dtype=torch.float16))
     assert (spec.shape, spec.dtype, spec.device, spec.nbytes) == ((2, 3), "float16", "cpu", 12)
 
 
 def test_a_view_reports_its_logical_size():
-    assert TensorTable().spec_of(torch.zeros(4).expand(3, 4)).nbytes == 48
+    assert TensorTable(lambda node: ()).spec_of(torch.zeros(4).expand(3, 4)).nbytes == 48
 
 
 def test_extent_is_the_byte_range():
@@ -38,7 +38,7 @@ def test_extent_is_the_byte_range():
 
 
 def test_refresh_names_only_overlapping_later_writers():
-    table, whole = TensorTable(), torch.zeros(4, 8)
+    table, whole = TensorTable(lambda node: ()), torch.zeros(4, 8)
     top, bottom = whole[:2], whole[2:]
     table.register(whole, 1)
     table.register(top, 2)

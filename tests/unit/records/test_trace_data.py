@@ -36,15 +36,15 @@ def test_ancestors_and_orphans():
 
     data = data_of(Side(), torch.ones(2))
     flags = {
-        label: (data.from_input[i], data.to_output[i], data.orphan[i])
+        label: (data.from_input[i], data.orphan[i])
         for i, label in enumerate(data.nodes.label)
         if data.nodes.kind[i] == "op"
     }
-    assert [label for label, (_, _, orphan) in flags.items() if orphan] == [
+    assert [label for label, (_, orphan) in flags.items() if orphan] == [
         "ones_1_1", "mul_1_2", "zeros_1_3", "getitem_1_4", "add_1_5",
     ]  # fmt: skip
-    assert flags["sub_1_6"] == (True, False, False)
-    assert flags["full_1_7"] == (False, True, False)
+    assert flags["sub_1_6"] == (True, False)
+    assert flags["full_1_7"] == (False, False)
 
 
 def test_a_test_that_steers_is_no_orphan():
@@ -81,3 +81,13 @@ def test_parents_always_come_first():
     assert all(ref.node < i for i, refs in enumerate(data.nodes.parents) for ref in refs)
     for i, children in enumerate(data.children):
         assert all(i in [ref.node for ref in data.nodes.parents[c]] for c in children)
+
+
+def test_totals_of_unknown_counts_are_none():
+    class Distance(nn.Module):
+        def forward(self, x):
+            return torch.cdist(x, x, p=3.0)
+
+    totals = data_of(Distance(), torch.ones(2, 2)).totals
+    assert totals["flops"] is None
+    assert totals["time_s"] > 0
