@@ -109,12 +109,19 @@ class EventLog:
         entry = self.tensors.known.get(id(tensor))
         if entry is None or entry.ref() is not tensor:
             entry = self._adopt(tensor)
-        version = version_of(tensor)
-        if self.tensors.may_be_stale(entry, version):
+        # Once per tensor read, so the usual answers are given here.
+        try:
+            version = tensor._version
+        except RuntimeError:
+            version = NO_VERSION
+        if version != entry.version or version < 0 or self.tensors.loose:
             entry = self.tensors.refresh(tensor, entry)
-        if entry.state:
-            entry = self._read_state(tensor, entry, call)
-        _, node, output, _, spec, _, late = entry
+        _, node, output, _, spec, state, late = entry
+        if state > 0 and spec.shape is not None:
+            if state - 1 not in call.params:
+                call.params = (*call.params, state - 1)
+        elif state:
+            _, node, output, _, spec, _, late = self._read_state(tensor, entry, call)
         if node >= 0:
             call.parents.append((node, output, position, False))
         if late:
@@ -261,12 +268,11 @@ class EventLog:
         return self.tensors.register(tensor, node, 0, state)
 
     def _read_state(self, tensor: torch.Tensor, entry: Known, call: Call) -> Known:
+        """The entry of a buffer, read as a node, or of a lazy parameter, materialised meanwhile."""
         if entry.state > 0:
             if entry.state - 1 not in call.params:
                 call.params = (*call.params, entry.state - 1)
-            if entry.spec.shape is None:  # a lazy parameter, materialised meanwhile
-                entry = self.tensors.register(tensor, entry.node, entry.output, entry.state)
-            return entry
+            return self.tensors.register(tensor, entry.node, entry.output, entry.state)
         if -1 - entry.state not in call.buffers:
             call.buffers = (*call.buffers, -1 - entry.state)
         return self._new_buffer_version(tensor, entry.state, ()) if entry.node < 0 else entry
@@ -288,11 +294,14 @@ class EventLog:
 
     def leave_module(self, call: int, result: object) -> None:
         """Note the tensors a module returned; a module without an op of its own gets a synthetic identity op."""
-        tensors = [result] if isinstance(result, torch.Tensor) else [tensor for _, tensor in leaves(result)]
-        known = {id(t): t for t in tensors if (entry := self.tensors.find(t)) is not None and entry.node >= 0}
+        if isinstance(result, torch.Tensor):
+            tensors = [result]
+        else:
+            tensors = list({id(tensor): tensor for _, tensor in leaves(result)}.values())
+        known = [t for t in tensors if (entry := self.tensors.find(t)) is not None and entry.node >= 0]
         if known and self.modules.is_silent(call, self.op_count):
-            self._identity(list(known.values()))
-        entries = [self.tensors.current(tensor) for tensor in known.values()]
+            self._identity(known)
+        entries = [self.tensors.current(tensor) for tensor in known]
         self.modules.returned(call, tuple([(entry.node, entry.output) for entry in entries if entry is not None]))
 
     def _identity(self, tensors: list[torch.Tensor]) -> None:

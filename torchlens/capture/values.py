@@ -31,19 +31,22 @@ class Payloads:
             tensors = list({id(t): t for t in written}.values())
             out = tensors[0] if len(tensors) == 1 else tensors
         versions: list[tuple[torch.Tensor, int]] = []
-
-        def hold(tensor: torch.Tensor) -> torch.Tensor:
-            kept = tensor
-            if type(tensor) in PLAIN_TYPES:
-                kept = undispatched(tensor.detach)
-                if version_of(kept) == NO_VERSION or (self._exposed and self._is_exposed(kept)):
-                    kept = undispatched(kept.clone)
-            versions.append((kept, version_of(kept)))
-            return kept
-
-        self._kept[node] = map_tensors(out, hold)
+        if isinstance(out, torch.Tensor):  # most calls return one tensor
+            self._kept[node] = self._hold(out, versions)
+        else:
+            self._kept[node] = map_tensors(out, lambda tensor: self._hold(tensor, versions))
         self._versions[node] = versions
         self._unindexed.append(node)
+
+    def _hold(self, tensor: torch.Tensor, versions: list[tuple[torch.Tensor, int]]) -> torch.Tensor:
+        kept, version = tensor, version_of(tensor)
+        if type(tensor) in PLAIN_TYPES:
+            kept = undispatched(tensor.detach)
+            if version == NO_VERSION or (self._exposed and self._is_exposed(kept)):
+                kept = undispatched(kept.clone)
+                version = version_of(kept)
+        versions.append((kept, version))
+        return kept
 
     def save_from_write(self, tensors: Iterable[torch.Tensor]) -> None:
         """Copy the kept outputs that share bytes with tensors an op is about to write."""
