@@ -13,7 +13,7 @@ import webbrowser
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from torchlens.base.errors import TorchLensWarning, fail, heard
 from torchlens.plan.pipeline import make_plan
@@ -25,6 +25,7 @@ from torchlens.render.paths import free_path, plan_output, write_atomically
 from torchlens.scene.build import build
 from torchlens.scene.layers import explain
 from torchlens.settings.compose import DrawRequest, Layer, resolve
+from torchlens.settings.options import validate_option
 
 if TYPE_CHECKING:
     from torchlens.records.provenance import InputProvenance
@@ -123,6 +124,7 @@ class Drawing:
         The extension or file_format decides, else pdf; editable: write the Graphviz source. dpi: of png.
         Raises: as `Trace.draw`, before anything is laid out.
         """
+        dpi = cast("int | None", validate_option("dpi", dpi))
         if editable:
             if file_format not in (None, "dot"):
                 fail("file_format_conflict", f"editable=True writes dot and file_format is {file_format!r}")

@@ -11,6 +11,7 @@ import torch
 
 import torchlens as tl
 from torchlens.examples.demo import Demo
+from torchlens.runner.manifest import published
 from torchlens.settings import catalog
 
 OPTIONS = {"color_by": "flops", "direction": "leftright", "show_legend": True}
@@ -110,6 +111,61 @@ def test_documentation_figures_have_fixed_paths_and_facts(run: Any) -> None:
     assert run("output=docs", "figures=one", "model=mlp", "formats=[svg]").code == 0
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
     assert str(Path.cwd()) not in first["manifest.json"].decode()
+
+
+def test_a_manifest_of_the_documentation_names_no_folder(run: Any, tmp_path: Path) -> None:
+    here, outside = Path.cwd(), tmp_path / "jane doe"
+    figures = outside / "conf" / "figures"
+    figures.mkdir(parents=True)
+    entry = f"{{model: mlp, input: {{kind: tensor, path: '{outside}/missing.pt'}}}}"
+    (figures / "mixed.yaml").write_text("good: {}\n" + f"bad: {entry}\n")
+    for folder in (here, outside):
+        torch.save(torch.zeros(2, 8), folder / "x.pt")
+    torch.save(torch.zeros(2, 5), outside / "missing.pt")
+    words = ("output=docs", "model=mlp", "input=tensor", "formats=[svg]")
+    for folder, out, source in ((here, here / "img", "x.pt"), (outside, outside / "img", "x.pt")):
+        command = ("--config-dir", str(figures.parent), "figures=mixed", f"out='{out}'", f"input.path='{folder}/x.pt'")
+        run(*command, *words)
+        manifest = _manifest(str(out))
+        assert manifest["figures"]["good"]["status"] == "ok"
+        assert manifest["figures"]["bad"]["status"] == "failed"
+        assert manifest["figures"]["good"]["model"]["input"] == {"path": source}
+        assert manifest["figures"]["bad"]["model"]["input"] == {"path": "missing.pt"}
+        assert "--config-dir conf figures=mixed " in manifest["command"]
+        text = (out / "manifest.json").read_text()
+        assert not any(word in text for word in (str(tmp_path), "jane", "/tmp", str(Path.home())))
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("input.path={here}/data/x.pt", "input.path=data/x.pt"),
+        ("input.path=/home/jane/x.pt", "input.path=x.pt"),
+        ("out='/home/jane doe/x'", "out='x'"),
+        ("path='{here}/x y.pt' is none: see /home/jane/log.txt: no", "path='x y.pt' is none: see log.txt: no"),
+        ("dirs=[/home/jane/a,{here}/b]", "dirs=[a,b]"),
+        ("1/2 of https://example.org/a and ../x.pt, and/or / alone", None),
+    ],
+)
+def test_paths_in_a_published_text(
+    text: str, left: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = text.replace("{here}", str(tmp_path))
+    assert published({"a": [text]}) == {"a": [text if left is None else left]}
+
+
+def test_an_entry_that_is_null_takes_everything_from_the_run(run: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "conf" / "figures"
+    folder.mkdir(parents=True)
+    (folder / "three.yaml").write_text("a: {}\nb: {model: rnn}\nc: null\n")
+    words = ("--config-dir", str(folder.parent), "figures=three", "model=mlp", "out=o", "formats=[dot]")
+    assert run(*words).code == 0
+    assert (Path("o") / "c.dot").read_text() == (Path("o") / "a.dot").read_text()
+    assert run(*words, "figures.b=null").code == 0
+    assert (Path("o") / "b.dot").read_text() == (Path("o") / "a.dot").read_text()
+    assert run(*words, "figures.c.model=rnn", "figures.b.model=rnn").code == 0
+    assert (Path("o") / "c.dot").read_text() == (Path("o") / "b.dot").read_text()
 
 
 def test_an_interrupted_run_is_exit_code_130(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

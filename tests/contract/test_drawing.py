@@ -67,7 +67,7 @@ def test_every_value_of_every_option_draws(name: str, value: object) -> None:
         document = dot.write(draw(make(), **given)[1])
         if name in OUTPUT:
             assert document == dot.write(draw(make())[1])
-    assert EMBEDDED.run(document, "svg").rstrip().endswith(b"</svg>")
+        assert EMBEDDED.run(document, "svg").rstrip().endswith(b"</svg>")
 
 
 def test_every_option_has_values_here() -> None:
@@ -138,8 +138,9 @@ def test_a_view_is_its_settings_spelled_out_plus_its_caption(view: str) -> None:
     _, with_view, request = draw(data, view=view)
     assert request.view is not None
     _, spelled, _ = draw(data, **request.view.draw)
-    assert with_view.nodes == spelled.nodes or [n.style for n in with_view.nodes] == [n.style for n in spelled.nodes]
-    assert [n.rows for n in with_view.nodes] == [n.rows for n in spelled.nodes]
+    assert with_view.nodes == spelled.nodes
+    assert with_view.edges == spelled.edges
+    assert with_view.boxes == spelled.boxes
     own = {line.text for line in with_view.root if getattr(line, "kind", "") == "caption"}
     assert own
     assert [line for line in with_view.root if getattr(line, "text", None) not in own] == list(spelled.root)

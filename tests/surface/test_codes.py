@@ -14,6 +14,7 @@ from torchlens.settings.options import options, validate_option
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "torchlens"
 FUNNEL = {"fail", "warn", "error"}
+EXPECTING = {"raises", "warns"}
 
 
 def sources(folder: Path) -> list[Path]:
@@ -49,6 +50,58 @@ def codes_used(path: Path) -> set[str]:
     return used
 
 
+def raised(path: Path) -> set[str]:
+    """The texts of the tests in a file that expect a refusal or a warning, and the tables that tests take cases from.
+
+    A test expects one if it calls something of EXPECTING, or a helper of its file that does. Comments and docstrings
+    say nothing.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    tables = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, (ast.List, ast.Tuple, ast.Dict))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    expecting = EXPECTING | {name for name, node in functions.items() if called(node) & EXPECTING}
+    found: set[str] = set()
+    for name, node in functions.items():
+        used = {inner.id for part in node.decorator_list for inner in ast.walk(part) if isinstance(inner, ast.Name)}
+        if name.startswith("test_"):
+            parts = [tables[table] for table in used & set(tables)] + ([node] if called(node) & expecting else [])
+            found.update(text for part in parts for text in constants(part))
+    return found
+
+
+def called(function: ast.FunctionDef) -> set[str]:
+    """The last names of what a function calls: `raises` for pytest.raises."""
+    names = [ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)]
+    return {name.rpartition(".")[2] for name in names}
+
+
+def constants(tree: ast.AST) -> set[str]:
+    """The string constants below a node that are values, not docstrings."""
+    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in statements)
+    return {node.value for node in texts if isinstance(node.value, str)}
+
+
+def test_a_code_counts_where_a_test_expects_it(tmp_path):
+    (tmp_path / "test_x.py").write_text(
+        "import pytest\nTABLE = [('table_code', 1)]\nUNUSED = ['unused_code']\n"
+        "def refuse(code):\n    with pytest.raises(ValueError):\n        pass\n"
+        "def test_a():\n    'doc_code'\n    # comment_code\n    with pytest.raises(ValueError, match='raised_code'):\n"
+        "        pass\n"
+        "def test_b():\n    assert 'plain_code'\n"
+        "def test_c():\n    refuse('helper_code')\n"
+        "@pytest.mark.parametrize('code', TABLE)\ndef test_d(code):\n    assert code != 'other_code'\n"
+    )
+    found = {text for text in raised(tmp_path / "test_x.py") if text.endswith("_code")}
+    assert found == {"raised_code", "helper_code", "table_code"}
+
+
 def test_the_search_finds_calls():
     assert len(set().union(*map(codes_used, sources(PACKAGE)))) > 20
 
@@ -78,9 +131,9 @@ def test_every_option_refuses_what_is_no_value_of_it(option):
 
 def test_every_code_has_a_raising_test():
     tests = [path for path in sources(ROOT / "tests") if path.parent != Path(__file__).parent]
-    text = "\n".join(path.read_text(encoding="utf-8") for path in tests)
+    texts = "\n".join(set().union(*map(raised, tests)))
     raised_above = {option.code for option in options().values()}
-    assert not [code for code in CODES if code not in text and code not in raised_above]
+    assert not [code for code in CODES if code not in texts and code not in raised_above]
 
 
 @pytest.mark.parametrize("row", CODES.values(), ids=lambda row: row.name)

@@ -186,6 +186,14 @@ def test_save_uses_the_resolution_and_the_engine_of_the_drawing(
     assert seen == ["system"]
 
 
+@pytest.mark.parametrize("dpi", [0, -5, 72.5, "72", True])
+def test_save_refuses_a_wrong_resolution_before_it_writes(data: TraceData, runs: list[str], dpi: object) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"\[draw_dpi_invalid\]"):
+        draw_trace(data, None, {}).save("a.png", dpi=dpi)  # type: ignore[arg-type]
+    assert not Path("a.png").exists()
+    assert runs == []
+
+
 def test_save_twice_lays_out_once(data: TraceData, runs: list[str]) -> None:
     drawing = draw_trace(data, "a.svg", {})
     drawing.save("b.svg")

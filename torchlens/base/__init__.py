@@ -1,1 +1,1 @@
-"""What knows nothing of torch or of us: errors, registries, number formats, colours, graphs, text."""
+"""What knows nothing of torch or of us: errors, registries, number formats, colours, text."""

@@ -1,6 +1,6 @@
 """Every error and warning code of the package, one row each.
 
-A code reads `<subject>_<problem>` and is permanent once released. `raise_error` and `warn` in `errors.py` refuse a
+A code reads `<subject>_<problem>` and is permanent once released. `error`, `fail` and `warn` in `errors.py` refuse a
 code without a row here, so this table is complete by construction.
 """
 

@@ -190,10 +190,6 @@ class Ramp:
         """Colours of that many equal steps, both ends included."""
         return [self.at(i / max(count - 1, 1)) for i in range(count)]
 
-    def reversed(self) -> Ramp:
-        """The same scale with its ends swapped."""
-        return Ramp(self.stops[::-1])
-
 
 # -- arithmetic
 def _linear(color: str | RGB) -> Triple:

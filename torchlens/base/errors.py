@@ -161,7 +161,7 @@ def unknown(code: str, what: str, name: str, names: Iterable[str], *, otherwise:
 
 def nearest(name: str, names: Iterable[str], count: int = 3) -> list[str]:
     """The names most like the given one, best first."""
-    return difflib.get_close_matches(str(name), list(names), n=count, cutoff=0.5)
+    return difflib.get_close_matches(str(name), list(names), n=count, cutoff=0.6)
 
 
 def _text(code: str, what: str, allowed: tuple[str, ...], remedy: str) -> str:

@@ -13,8 +13,7 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """Named things of one kind, in order of registration.
 
-    noun: what an entry is, for error texts ("label row"); code: the error code of an unknown name; check: called with
-    name and entry when one is added, raises if it is not fit.
+    noun: what an entry is, for error texts ("label row"); code: the error code of an unknown name.
 
         ROWS: Registry[RowFunction] = Registry("label row", code="encoding_source_invalid")
 
@@ -22,10 +21,8 @@ class Registry(Generic[T]):
         def dtype_row(...): ...
     """
 
-    def __init__(
-        self, noun: str, *, code: str = "config_name_unknown", check: Callable[[str, T], None] | None = None
-    ) -> None:
-        self._noun, self._code, self._check = noun, code, check
+    def __init__(self, noun: str, *, code: str = "config_name_unknown") -> None:
+        self._noun, self._code = noun, code
         self._entries: dict[str, T] = {}
 
     def add(self, name: str) -> Callable[[T], T]:
@@ -41,8 +38,6 @@ class Registry(Generic[T]):
         """Enter a thing under a name. Raises [registry_name_taken] if the name is in use."""
         if name in self._entries:
             fail("registry_name_taken", f"the {self._noun} {name!r} is registered already", name=name)
-        if self._check is not None:
-            self._check(name, entry)
         self._entries[name] = entry
 
     def get(self, name: str) -> T:

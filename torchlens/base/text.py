@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from collections.abc import Sequence
 
@@ -32,6 +33,11 @@ def wrap(text: str, limit: int, separators: Sequence[str]) -> list[str]:
             line = ""
         line += piece
     return [*lines, line.rstrip()] if line or not lines else lines
+
+
+def fill(text: str, limit: int) -> list[str]:
+    """Break prose into lines of at most `limit` characters, at blanks where it has any. A text that fits is kept."""
+    return [text] if len(text) <= limit else textwrap.wrap(text, limit, break_on_hyphens=False)
 
 
 def clean(text: str) -> str:

@@ -18,6 +18,7 @@ _FLOPS = ((1, "FLOPs"), (10**3, "KFLOPs"), (10**6, "MFLOPs"), (10**9, "GFLOPs"),
 _SECONDS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
 _SCALES: dict[str, Sequence[tuple[float, str]]] = {"s": _SECONDS, "B": _BYTES, "FLOPs": _FLOPS}
 
+_SHARE_OF_UNIT = 0.001
 _ARGUMENT_LIMIT = 40
 ELLIPSIS = "…"
 
@@ -83,14 +84,23 @@ def passes_text(passes: Iterable[int]) -> str:
 def range_text(lo: float, hi: float, unit: Unit) -> tuple[str, str]:
     """Both ends of a key in the unit of the larger one, three significant digits, trailing zeros dropped.
 
+    An end below a thousandth of that unit has a unit of its own, so that no end is a row of zeros.
     lo and hi are in the base unit: seconds, bytes or FLOPs. range_text(98e-6, 1.46e-3, "s") == ("0.098 ms", "1.46 ms").
     """
     largest = max(abs(lo), abs(hi))
     if largest == 0:
         return f"0 {unit}", f"0 {unit}"
-    scaled, name = _scaled(largest, _SCALES[unit], _reaches_kilobyte if unit == "B" else _reaches_thousand)
+    full = _reaches_kilobyte if unit == "B" else _reaches_thousand
+    scaled, name = _scaled(largest, _SCALES[unit], full)
     factor = largest / scaled
-    return f"{_digits(lo / factor)} {name}", f"{_digits(hi / factor)} {name}"
+
+    def text(end: float) -> str:
+        if 0 < abs(end) < factor * _SHARE_OF_UNIT:
+            own, own_name = _scaled(end, _SCALES[unit], full)
+            return f"{_digits(own)} {own_name}"
+        return f"{_digits(end / factor)} {name}"
+
+    return text(lo), text(hi)
 
 
 def argument_text(value: object) -> str:
@@ -142,13 +152,12 @@ def _reaches_thousand(value: float) -> bool:
 
 
 def _digits(value: float, *, keep_zeros: bool = False) -> str:
-    """Three significant digits, never with an exponent above 1000."""
+    """Three significant digits, never with an exponent."""
     if not math.isfinite(value) or value == 0:
         return f"{value:g}"
     rounded = float(f"{value:.3g}")
     if abs(rounded) >= 1000:
         return f"{value:.0f}"
-    if not keep_zeros:
-        return f"{rounded:.3g}"
     decimals = max(0, 2 - math.floor(math.log10(abs(rounded))))
-    return f"{rounded:.{decimals}f}"
+    text = f"{rounded:.{decimals}f}"
+    return text if keep_zeros or "." not in text else text.rstrip("0").rstrip(".")

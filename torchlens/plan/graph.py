@@ -81,13 +81,12 @@ class PlanBox:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is on the page, in trace order. rolled: each layer once; left_out: indexes of the orphans."""
+    """What is on the page, in trace order. rolled: each layer once."""
 
     rolled: bool
     nodes: tuple[PlanNode, ...]
     edges: tuple[PlanEdge, ...]
     boxes: tuple[PlanBox, ...]
-    left_out: tuple[int, ...]
 
 
 class Tally(NamedTuple):

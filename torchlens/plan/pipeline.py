@@ -22,8 +22,7 @@ def make_plan(data: TraceData, request: DrawRequest) -> Plan:
     frames = Frames(data, framed_calls(data, works, selection, boxed, options.depth), options.rolled)
     nodes = _make_nodes(data, selection, works, boxed, groups, frames)
     edges = EdgeDrawer(data, selection, groups, nodes, boxed, options.rolled).draw()
-    left_out = tuple(i for i, used in enumerate(selection.used) if not used)
-    return Plan(options.rolled, tuple(nodes), tuple(edges), frames.finish(), left_out)
+    return Plan(options.rolled, tuple(nodes), tuple(edges), frames.finish())
 
 
 def _make_nodes(

@@ -8,6 +8,7 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import BuiltinFunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 from torchlens.base.errors import TorchLensError, causes, error, fail, first_line, nearest
 from torchlens.inputs.synthesize import synthesize
 from torchlens.records.provenance import InputProvenance
-from torchlens.runner.spec import InputSpec, ModelSpec, missing_package, targets
+from torchlens.runner.spec import InputSpec, ModelSpec, check_origin, missing_package, targets
 from torchlens.verbs import STOPPED, trace
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def record(spec: ModelSpec, *, warm: bool = False) -> TraceData:
     Weights and random ops follow the spec's seed; the caller's random stream is as before. Gradients stay enabled, as
     in a plain `torchlens.trace`.
     Raises: InputError[model_build_failed, model_run_failed, input_file_unreadable], UnavailableError
-    [model_package_missing], UnknownNameError[model_target_unknown], and the codes of `torchlens.trace`.
+    [model_package_missing], UnknownNameError[model_target_unknown], ConfigError[config_target_untrusted], and the
+    codes of `torchlens.trace`.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(spec.seed)
@@ -54,10 +56,12 @@ def record(spec: ModelSpec, *, warm: bool = False) -> TraceData:
 def build(spec: ModelSpec) -> nn.Module:
     """Call the factory. Raises as `record` says."""
     target = str(spec.factory["_target_"])
-    try:
+    with _explained(spec, target):
+        origins = {str(name): _origin(str(name)) for _, name in targets(spec.factory)}
+    for name, origin in origins.items():
+        check_origin(spec, name, origin)
+    with _explained(spec, target):
         model = instantiate(spec.factory, _convert_="all")
-    except Exception as exc:
-        raise _explain(spec, target, exc) from exc
     if not isinstance(model, nn.Module):
         fail("trace_model_invalid", f"{target} made a {type(model).__name__}, not a torch.nn.Module", got=target)
     return model
@@ -79,7 +83,60 @@ def _named_failure(code: str, what: str) -> Iterator[None]:
         raise error(code, f"{what}{place}: {type(exc).__name__}: {first_line(exc)}") from exc
 
 
+# -- what a name leads to
+def _locate(target: str) -> Any:
+    """What a dotted name leads to: attributes before modules, in the order in which Hydra looks."""
+    first, *parts = target.split(".")
+    found: Any = importlib.import_module(first)
+    path = first
+    for part in parts:
+        path = f"{path}.{part}"
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            if not isinstance(found, ModuleType):
+                raise
+            found = importlib.import_module(path)
+    return found
+
+
+def _origin(target: str) -> str:
+    """Where a target is defined, whatever name it is reached by.
+
+    A function compiled into a package counts as defined in the module of that package that offers it: functions such
+    as torch.nn.functional.conv2d have no other home.
+    """
+    found = _locate(target)
+    name = getattr(found, "__qualname__", None) or type(found).__qualname__
+    home = _module(found)
+    if isinstance(found, BuiltinFunctionType):
+        offering = _locate(target.rpartition(".")[0])
+        if isinstance(offering, ModuleType) and _top(offering.__name__) == _top(home):
+            return f"{offering.__name__}.{found.__name__}"
+    return f"{home}.{name}"
+
+
+def _module(value: Any) -> str:
+    """Name of the module that defines a value; of a bound builtin or a slot of a class, of the one of that class."""
+    if home := getattr(value, "__module__", None):
+        return str(home)
+    owner = getattr(value, "__objclass__", None) or getattr(value, "__self__", None)
+    return str(getattr(owner, "__module__", None) or "builtins")
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
+
+
 # -- what went wrong in a factory
+@contextmanager
+def _explained(spec: ModelSpec, target: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as exc:
+        raise _explain(spec, target, exc) from exc
+
+
 def _explain(spec: ModelSpec, target: str, exc: BaseException) -> TorchLensError:
     chain = causes(exc)
     for cause in chain:
@@ -107,16 +164,8 @@ def _unknown_target(target: str) -> TorchLensError:
 
 
 def _exists(target: str) -> bool:
-    """Whether a dotted name leads to something, the last parts being attributes."""
-    parts = target.split(".")
-    for count in range(len(parts) - 1, 0, -1):
-        value: Any = None
-        with suppress(Exception):
-            value = importlib.import_module(".".join(parts[:count]))
-        if value is not None:
-            for name in parts[count:]:
-                value = getattr(value, name, None)
-            return value is not None
+    with suppress(Exception):
+        return _locate(target) is not None
     return False
 
 

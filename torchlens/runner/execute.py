@@ -43,7 +43,7 @@ def execute(job: Job, folder: Path) -> bool:
         manifest["status"] = "interrupted"
         raise
     finally:
-        records.write(folder, manifest)
+        records.write(folder, records.published(manifest) if job.published else manifest)
     return drawn
 
 

@@ -121,7 +121,9 @@ def plan_figure(run: Run, name: str, entry: object) -> Figure:
         request=request,
         formats=formats,
         optional=run.optional if own is None else (),
-        chosen={group: _title(choice) for group, choice in choices.items()} | {"theme": theme.name},
+        chosen={group: _title(choice) for group, choice in choices.items()}
+        | {"theme": theme.name}
+        | ({"view": view.name} if view else {}),
     )
 
 

@@ -16,6 +16,7 @@ from hydra.core.object_type import ObjectType
 from hydra.core.plugins import Plugins
 from hydra.plugins.config_source import ConfigResult
 from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import Container, DictConfig
 
 from torchlens.settings import catalog
 
@@ -32,7 +33,10 @@ class FileConfigSource(HydraFileConfigSource):
         for spelling in self._spellings(config_path):
             if super().is_config(spelling):
                 catalog.parse(Path(self.path) / self._normalize_file_name(spelling))
-                return super().load_config(spelling)
+                found = super().load_config(spelling)
+                if config_path.startswith("figures/"):
+                    _fill_null_entries(found.config)
+                return found
         return super().load_config(config_path)
 
     def is_group(self, config_path: str) -> bool:
@@ -70,6 +74,13 @@ class FileConfigSource(HydraFileConfigSource):
         head, slash, rest = config_path.partition("/")
         plural = catalog.GROUPS.get(head, head)
         return (config_path,) if plural == head else (config_path, f"{plural}{slash}{rest}")
+
+
+def _fill_null_entries(figures: Container) -> None:
+    """A figure that is null takes everything from the run; OmegaConf cannot set keys below a null."""
+    if isinstance(figures, DictConfig):
+        for name in [name for name, entry in figures.items_ex(resolve=False) if entry is None]:
+            figures[name] = {}
 
 
 class UserFolders(SearchPathPlugin):

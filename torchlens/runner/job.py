@@ -18,6 +18,7 @@ from torchlens.runner.groups import PROVIDER
 from torchlens.settings import catalog
 from torchlens.settings.options import options
 
+PUBLISHED = "docs"
 _CHOSEN = ("model", "input", "view", "theme", "collapse", "encoding")
 
 
@@ -25,7 +26,8 @@ _CHOSEN = ("model", "input", "view", "theme", "collapse", "encoding")
 class Job:
     """What one job draws.
 
-    out: its folder; overrides: the words of its command line; folders: the users' configuration folders.
+    out: its folder; overrides: the words of its command line; folders: the users' configuration folders; published:
+    its manifest goes where strangers read it, and names no folder of this machine.
     """
 
     figures: tuple[Figure, ...]
@@ -34,6 +36,7 @@ class Job:
     folders: tuple[str, ...]
     threads: int | None
     explain: bool
+    published: bool = False
 
 
 def read_job(cfg: DictConfig, hydra: DictConfig) -> Job:
@@ -58,7 +61,9 @@ def read_job(cfg: DictConfig, hydra: DictConfig) -> Job:
     )
     entries = {str(name): _entry(cfg.figures[name]) for name in cfg.figures}
     figures = plan_figures(run, entries)
-    return Job(figures, str(hydra.run.dir), texts, run.folders, _threads(cfg.threads), _flag("explain", cfg.explain))
+    threads, explain = _threads(cfg.threads), _flag("explain", cfg.explain)
+    published = hydra.runtime.choices.get("output") == PUBLISHED
+    return Job(figures, str(hydra.run.dir), texts, run.folders, threads, explain, published)
 
 
 def present(node: DictConfig) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The `manifest.json` of a job folder: what was drawn, from which settings, with which versions, and what failed.
 
-Holds no date, host, user or absolute path of ours, so that equal jobs leave equal manifests.
+Holds no date, host, user or absolute path of ours, so that equal jobs leave equal manifests. A job for the
+documentation leaves out the user's absolute paths too; any other keeps them, so that its command can be repeated.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
 import shlex
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,8 +21,11 @@ from torchlens.drawings import write_atomically
 from torchlens.runner.figures import MANIFEST, Figure
 from torchlens.runner.job import Job
 from torchlens.runner.progress import shown
+from torchlens.settings.plain import is_list, is_mapping
 
 SCHEMA = "torchlens_manifest_v1"
+# An absolute path inside a text: up to the closing quote if it is quoted, else up to a blank or punctuation.
+_PATH = re.compile(r"""(?<=')/[^'\n]+(?=')|(?<=")/[^"\n]+(?=")|(?<![\w.:/~-])/[^\s'",;:=()\[\]{}<>]+""")
 _PACKAGES = ("torch", "graphviz-pure", "torchvision", "timm", "transformers")
 
 
@@ -38,7 +43,10 @@ def describe(job: Job) -> dict[str, Any]:
 def _command(job: Job) -> str:
     """The command that repeats the job, from the same folder."""
     folders = [word for folder in job.folders for word in ("--config-dir", shown(Path(folder)))]
-    return shlex.join(["python", "-m", "torchlens.run", *folders, *job.overrides])
+    words = [*folders, *job.overrides]
+    if job.published:
+        words = [_without_folders(word) for word in words]
+    return shlex.join(["python", "-m", "torchlens.run", *words])
 
 
 def _planned(figure: Figure) -> dict[str, Any]:
@@ -80,6 +88,31 @@ def problem(exc: BaseException) -> dict[str, str]:
 def warning_entry(warning: TorchLensWarning) -> dict[str, str]:
     """What is noted of a warning."""
     return {"code": warning.code, "text": " ".join(str(warning).split())}
+
+
+# -- what strangers read
+def published(value: Any) -> Any:
+    """A manifest, or a part of one, without an absolute path in any of its texts, errors and warnings among them."""
+    if is_mapping(value):
+        return {key: published(item) for key, item in value.items()}
+    if is_list(value):
+        return [published(item) for item in value]
+    return _without_folders(str(value)) if isinstance(value, (str, Path)) else value
+
+
+def _without_folders(text: str) -> str:
+    """The text with each absolute path made relative to the working directory, or its name alone if outside it."""
+    key, equals, value = text.partition("=")
+    if Path(text).is_absolute():
+        return _relative(text)
+    if equals and Path(value).is_absolute():
+        return f"{key}={_relative(value)}"
+    return _PATH.sub(lambda found: _relative(found[0]), text)
+
+
+def _relative(path: str) -> str:
+    short = shown(Path(path))
+    return Path(path).name if Path(short).is_absolute() else short
 
 
 def write(folder: Path, manifest: dict[str, Any]) -> None:

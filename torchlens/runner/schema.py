@@ -72,7 +72,7 @@ class Config:
     collapse: Layer = field(default_factory=Layer)  # type: ignore[valid-type]
     encoding: Layer = field(default_factory=Layer)  # type: ignore[valid-type]
     draw: Draw = field(default_factory=Draw)  # type: ignore[valid-type]
-    figures: dict[str, Figure] = field(default_factory=dict)  # type: ignore[valid-type]
+    figures: dict[str, Figure | None] = field(default_factory=dict)  # type: ignore[valid-type]
     out: Any = MISSING
     formats: Any = MISSING
     trust: Any = MISSING

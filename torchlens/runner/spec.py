@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NoReturn
 
 from torchlens.base.errors import TorchLensError, error, fail
 from torchlens.settings.layers import check_keys, refuse
@@ -45,13 +45,17 @@ class InputSpec:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """One model with one input. Two figures share a recording if their specs have the same key."""
+    """One model with one input. Two figures share a recording if their specs have the same key.
+
+    trust: patterns of names, besides the usual ones, that the factory may call.
+    """
 
     name: str
     factory: Mapping[str, Any]
     input: InputSpec
     mode: str
     seed: int
+    trust: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -80,7 +84,7 @@ def read_model(
     if not _is_whole(seed):
         refuse(where, "seed", f"is not a whole number but {seed!r}")
     declared = check_keys(where, "input", keys.get("input") or {}, INPUT_KEYS[1:])
-    return ModelSpec(name, factory, read_input(declared, chosen, where=where, place=place), mode, seed)
+    return ModelSpec(name, factory, read_input(declared, chosen, where=where, place=place), mode, seed, tuple(trust))
 
 
 # -- targets
@@ -89,15 +93,18 @@ def check_targets(where: str, factory: Mapping[str, Any], trust: Sequence[str] =
     for key, target in targets(factory):
         if not isinstance(target, str):
             refuse(where, key, f"is not a name but {target!r}")
-        if not any(_covers(pattern, target) for pattern in (*TRUSTED, *trust)):
-            top = target.partition(".")[0]
-            fail(
-                "config_target_untrusted",
-                f"{where}: {key} calls {target!r}, which is not trusted",
-                allowed=(*TRUSTED, *trust),
-                fix=f"if you trust it, add 'trust=[{top}.*]' to the command",
-                target=target,
-            )
+        if not _trusted(target, trust):
+            _refuse_target(target, target, f"{where}: {key} calls {target!r}", trust)
+
+
+def check_origin(model: ModelSpec, target: str, origin: str) -> None:
+    """Refuse a target whose written name is trusted but which is defined elsewhere: a package re-exports its imports.
+
+    A pattern that is exactly the written name trusts what bears it, wherever that is defined.
+    """
+    if target not in model.trust and not _trusted(origin, model.trust):
+        what = f"model {model.name!r} calls {target!r}, which is really {origin!r}"
+        _refuse_target(target, origin, what, model.trust)
 
 
 def check_present(model: ModelSpec) -> None:
@@ -136,8 +143,19 @@ def targets(factory: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             pending.extend((f"{key}[{index}]", item) for index, item in enumerate(value))
 
 
-def _covers(pattern: str, target: str) -> bool:
-    return fnmatchcase(target, pattern) or fnmatchcase(target, f"{pattern}.*")
+def _trusted(name: str, trust: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, text) for pattern in (*TRUSTED, *trust) for text in (pattern, f"{pattern}.*"))
+
+
+def _refuse_target(target: str, origin: str, what: str, trust: Sequence[str]) -> NoReturn:
+    fail(
+        "config_target_untrusted",
+        f"{what}{' and' if origin != target else ', which is'} not trusted",
+        allowed=(*TRUSTED, *trust),
+        fix=f"if you trust it, add 'trust=[{origin.partition('.')[0]}.*]' to the command",
+        target=target,
+        origin=origin,
+    )
 
 
 # -- inputs

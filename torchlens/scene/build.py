@@ -229,7 +229,7 @@ def _boxes(plan: Plan, data: TraceData, theme: Theme) -> list[SceneBox]:
         boxes.append(
             SceneBox(
                 name=f"cluster:{module.address or 'self'}:{call.number}",
-                title=tuple(wrap(call_title(data, box.calls, plan.rolled), TITLE_WIDTH, (".",))),
+                title=tuple(wrap(call_title(data, box.calls), TITLE_WIDTH, (".",))),
                 lines=class_lines(module.class_name),
                 parent=box.parent,
                 fill=fill,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from torchlens.base.registry import Registry
+from torchlens.base.text import fill
 from torchlens.plan.graph import Plan
 from torchlens.scene.channels import Channel
 from torchlens.settings.compose import DrawRequest
 
 CaptionLine = Callable[[Plan, Channel | None, DrawRequest], Sequence[str]]
+PROSE_WIDTH = 100
 CAPTIONS: Registry[CaptionLine] = Registry("caption line")
 
 
@@ -20,7 +22,7 @@ def caption_lines(plan: Plan, channel: Channel | None, request: DrawRequest) -> 
         lines += CAPTIONS.get(name)(plan, channel, request)
     if request.options.caption:
         lines += request.options.caption.splitlines()
-    return lines
+    return [text for line in lines for text in fill(line, PROSE_WIDTH)]
 
 
 @CAPTIONS.add("coverage")

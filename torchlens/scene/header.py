@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from torchlens.base.text import fill, truncate
 from torchlens.base.units import bytes_text, count_text
 from torchlens.plan.graph import Tally, tally_network
 from torchlens.records.trace_data import TraceData
+from torchlens.scene.caption import PROSE_WIDTH
 from torchlens.scene.model import TextLine
 from torchlens.scene.rows import params_text
 from torchlens.settings.compose import DrawRequest
+
+# A note may hold the text of any exception, and the page is as wide as its widest line.
+NOTE_LIMIT = 300
 
 
 def header_lines(data: TraceData, request: DrawRequest) -> list[TextLine]:
@@ -19,8 +24,9 @@ def header_lines(data: TraceData, request: DrawRequest) -> list[TextLine]:
         TextLine("header", _ops_text(counts), base, theme.page.secondary),
         TextLine("header", _network_params(counts), base, theme.page.secondary),
     ]
-    notes = [*_provenance(data), *_outcome(data), *request.notes]
-    return lines + [TextLine("header", note, small, theme.page.secondary) for note in notes]
+    notes = [truncate(note, NOTE_LIMIT) for note in (*_provenance(data), *_outcome(data))]
+    texts = [text for note in notes for line in note.splitlines() for text in fill(line, PROSE_WIDTH)]
+    return lines + [TextLine("header", text, small, theme.page.secondary) for text in texts]
 
 
 def _ops_text(counts: Tally) -> str:
@@ -29,8 +35,10 @@ def _ops_text(counts: Tally) -> str:
 
 def _network_params(counts: Tally) -> str:
     if 0 < counts.trainable < counts.params:
-        total = count_text(counts.params)
-        return f"{total} params ({count_text(counts.trainable)} of {total} trainable)"
+        total, trainable = count_text(counts.params), count_text(counts.trainable)
+        if trainable == total:  # so few are frozen that the rounded numbers would say that none is
+            return f"{total} params ({count_text(counts.params - counts.trainable)} frozen)"
+        return f"{total} params ({trainable} of {total} trainable)"
     return params_text(counts)
 
 

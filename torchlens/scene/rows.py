@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from torchlens.base.registry import Registry
 from torchlens.base.text import truncate, wrap
-from torchlens.base.units import ELLIPSIS, bytes_text, count_text, seconds_text, shape_text, value_text
+from torchlens.base.units import bytes_text, count_text, seconds_text, shape_text, value_text
 from torchlens.ops.arguments import argument_row, redundant
 from torchlens.plan.graph import MODULE, Plan, PlanNode, Tally, call_address, tally
 from torchlens.records.tensors import TensorSpec
@@ -25,7 +25,6 @@ Shape = tuple[int, ...]
 
 WIDTH = 60
 LINE_LIMIT = 160
-ROW_LIMIT = 12
 OUTPUT_LIMIT = 3
 
 DEFAULT_ROWS = ("name", "class", "shape_summary", "shape", "contents", "value", "args", "params", "address")
@@ -51,15 +50,12 @@ def tokens_of(options: DrawOptions) -> tuple[str, ...]:
 
 
 def write_rows(context: RowContext, node: PlanNode, tokens: Sequence[str]) -> tuple[Row, ...]:
-    """The rows of a node that have something to say, the first one bold; at most ROW_LIMIT."""
+    """The rows of a node that have something to say, the first one bold."""
     rows: list[Row] = []
     for token in tokens:
         lines = ROWS.get(token)(context, node)
         if lines:
             rows.append(Row(token, tuple(_fit(line) for line in lines), not rows))
-    if len(rows) > ROW_LIMIT:
-        dropped = len(rows) - ROW_LIMIT + 1
-        rows[ROW_LIMIT - 1 :] = [Row("more", (f"{ELLIPSIS} +{dropped} rows",))]
     return tuple(rows)
 
 
@@ -72,19 +68,18 @@ def _fit(line: str) -> str:
 def name_row(context: RowContext, node: PlanNode) -> Sequence[str]:
     """The lookup key, or a box's address; `(xN)` in a rolled drawing says that it ran N times."""
     if node.kind == MODULE:
-        return [call_title(context.data, node.calls, context.plan.rolled)]
+        return [call_title(context.data, node.calls)]
     if not context.plan.rolled:
         return [context.data.nodes.label[node.first]]
     name = context.data.layers[context.data.nodes.layer[node.first]].label
     return [f"{name} (x{node.passes})" if node.passes > 1 else name]
 
 
-def call_title(data: TraceData, calls: Sequence[int], rolled: bool) -> str:
+def call_title(data: TraceData, calls: Sequence[int]) -> str:
     """Title of an open or closed module: `@s`, `@s:2` for one of several calls, `@s (x2)` for several at once."""
-    if not rolled:
+    if len(calls) == 1:
         return f"@{call_address(data, calls[0])}"
-    address = data.modules[data.calls[calls[0]].module].address or "self"
-    return f"@{address} (x{len(calls)})" if len(calls) > 1 else f"@{address}"
+    return f"@{data.modules[data.calls[calls[0]].module].address or 'self'} (x{len(calls)})"
 
 
 @ROWS.add("class")

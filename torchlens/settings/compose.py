@@ -44,7 +44,7 @@ class DrawRequest:
     """Everything a drawing needs to know apart from the trace.
 
     origin: option -> label of the layer that set it (`view:speed`, `explicit`, `default`); trail: option -> the
-    (label, value) pairs of all layers that set it, lowest first; notes: lines for the header.
+    (label, value) pairs of all layers that set it, lowest first.
     """
 
     options: DrawOptions
@@ -52,7 +52,6 @@ class DrawRequest:
     view: View | None
     origin: Mapping[str, str]
     trail: Mapping[str, tuple[tuple[str, object], ...]]
-    notes: tuple[str, ...] = ()
 
 
 Layer = tuple[str, Mapping[str, Any]]

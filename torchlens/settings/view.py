@@ -12,24 +12,22 @@ from torchlens.settings import catalog
 from torchlens.settings.evidence import FAMILIES
 from torchlens.settings.layers import chain, check_draw, check_keys, check_names, merge, refuse
 
-KEYS = ("question", "extends", "draw", "needs", "caption", "fallback")
+KEYS = ("question", "extends", "draw", "needs", "caption")
 # The words of the caption lines belong to the figure; here is only which ones exist.
 CAPTION_LINES = ("coverage", "quantity", "rank_order", "instrumented")
-FALLBACKS = ("drop",)
 # The configuration's word for "no view"; the API says it with None.
 PLAIN = "plain"
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view, ready to fold. caption: names of caption lines in order; fallback: wishes that may be dropped."""
+    """A view, ready to fold. caption: names of caption lines in order."""
 
     name: str
     question: str
     draw: Mapping[str, object]
     needs: tuple[str, ...]
     caption: tuple[str, ...]
-    fallback: Mapping[str, str]
 
 
 def view_names(extra: Sequence[str | Path] = ()) -> list[str]:
@@ -57,7 +55,6 @@ def load_view(source: str | Mapping[str, Any], extra: Sequence[str | Path] = (),
         draw=MappingProxyType(check_draw(parts[-1][0], merged.get("draw"))),
         needs=tuple(merged.get("needs") or ()),
         caption=tuple(merged.get("caption") or ()),
-        fallback=MappingProxyType(dict(merged.get("fallback") or {})),
     )
 
 
@@ -65,8 +62,6 @@ def _check(where: str, part: Mapping[str, Any]) -> None:
     check_keys(where, "", part, KEYS)
     if not isinstance(part.get("question", ""), str):
         refuse(where, "question", f"is not a text but {part['question']!r}")
-    block = check_draw(where, part.get("draw"))
+    check_draw(where, part.get("draw"))
     check_names(where, "needs", part.get("needs"), FAMILIES)
     check_names(where, "caption", part.get("caption"), CAPTION_LINES)
-    for key, value in check_keys(where, "fallback", part.get("fallback") or {}, block).items():
-        check_names(where, f"fallback.{key}", [value], FALLBACKS)

@@ -50,14 +50,3 @@ def test_a_name_is_given_once() -> None:
     with pytest.raises(InvalidArgumentError, match="registry_name_taken"):
         table.put("a", 2)
     assert table.get("a") == 1
-
-
-def test_an_unfit_entry_is_refused_at_registration() -> None:
-    def check(name: str, entry: int) -> None:
-        if entry < 0:
-            raise ValueError(name)
-
-    table: Registry[int] = Registry("row", check=check)
-    with pytest.raises(ValueError, match="bad"):
-        table.put("bad", -1)
-    assert "bad" not in table

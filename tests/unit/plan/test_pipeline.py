@@ -8,6 +8,7 @@ import pytest
 
 from tests import builders
 from torchlens.plan.graph import Plan
+from torchlens.plan.select import select
 from torchlens.records.trace_data import Deferred, TraceData
 
 MakePlan = Callable[..., Plan]
@@ -28,7 +29,8 @@ def test_every_drawn_record_is_in_exactly_one_node(plan: MakePlan, name: str, op
     made = plan(data, **options)
     members = [i for node in made.nodes for i in node.members]
     assert len(members) == len(set(members))
-    hidden = set(range(len(data.nodes))) - set(members) - set(made.left_out)
+    used = select(data, str(options.get("show_buffers", "meaningful"))).used
+    hidden = {i for i in range(len(data.nodes)) if used[i]} - set(members)
     assert all(data.nodes.kind[i] == "buffer" or data.nodes.label[i].startswith("add") for i in hidden)
     firsts = [node.first for node in made.nodes]
     assert firsts == sorted(firsts)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from torchlens.base.errors import InputError, TorchLensError, UnavailableError, UnknownNameError
+from torchlens.base.errors import ConfigError, InputError, TorchLensError, UnavailableError, UnknownNameError
 from torchlens.runner.build import arguments, build, record
 from torchlens.runner.spec import InputSpec, ModelSpec, read_model
 from torchlens.settings import catalog
@@ -141,6 +141,64 @@ def test_a_file_with_code_in_it_is_not_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"\[input_file_unreadable\]"):
         arguments(InputSpec(path=str(tmp_path / "trap.pt")), torch.nn.Linear(2, 3))
     assert not (tmp_path / "sprung").exists()
+
+
+# -- trust
+@pytest.mark.parametrize(
+    ("target", "real"),
+    [
+        ("torch.nn.functional.importlib.import_module", "importlib.import_module"),
+        ("torch.nn.functional.torch.load", "torch.serialization.load"),
+        ("torch.nn.functional.torch.from_file", "torch.from_file"),
+        ("torch.nn.functional.torch.os.getcwd", "posix.getcwd"),
+        ("torch.nn.functional.importlib.sys.path.append", "builtins.list.append"),
+        ("shelf.write", "pathlib"),
+        ("shelf.Path.cwd", "pathlib"),
+        ("shelf.system", "posix.system"),
+        ("shelf.Own.write_text", "pathlib"),
+        ("shelf.number", "builtins.int"),
+    ],
+)
+def test_what_a_trusted_package_merely_imports_is_not_called(
+    target: str, real: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "shelf.py").write_text(
+        "from pathlib import Path\nfrom os import system\nwrite = Path.write_text\nnumber = 3\n"
+        "class Own(Path):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    written = tmp_path / "written"
+    call = {"_target_": target, "_args_": [str(written), "x"]}
+    spec = ModelSpec("m", {"_target_": "torch.nn.Sequential", "_args_": [call]}, InputSpec(), "eval", 0, ("shelf.*",))
+    with pytest.raises(ConfigError, match=rf"\[config_target_untrusted\].*{real}") as caught:
+        build(spec)
+    assert target in str(caught.value)
+    assert f"trust=[{real.partition('.')[0]}.*]" in str(caught.value)
+    assert not written.exists()
+
+
+def test_the_exact_name_trusts_what_is_defined_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "inner_shelf.py").write_text("from torch import nn\nclass Net(nn.ReLU):\n    pass\n")
+    (tmp_path / "outer_shelf.py").write_text("from inner_shelf import Net\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    factory = {"_target_": "outer_shelf.Net"}
+    for trust in (("outer_shelf.Net",), ("*_shelf.*",)):
+        assert isinstance(build(ModelSpec("m", factory, InputSpec(), "eval", 0, trust)), torch.nn.ReLU)
+    with pytest.raises(ConfigError, match=r"really 'inner_shelf.Net'.*trust=\[inner_shelf"):
+        build(ModelSpec("m", factory, InputSpec(), "eval", 0, ("outer_shelf.*",)))
+
+
+@pytest.mark.parametrize("name", ["relu", "conv2d", "gelu", "max_pool2d", "scaled_dot_product_attention", "softplus"])
+def test_functions_of_torch_may_be_parts_of_a_model(name: str) -> None:
+    part = {"_target_": f"torch.nn.functional.{name}", "_partial_": True}
+    layer = {"_target_": "torch.nn.TransformerEncoderLayer", "d_model": 4, "nhead": 2, "activation": part}
+    assert isinstance(build(_spec(layer)), torch.nn.TransformerEncoderLayer)
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name", catalog.names("model"))
+def test_every_shipped_model_is_trusted(name: str) -> None:
+    assert isinstance(build(_shipped(name)), torch.nn.Module)
 
 
 # -- failures

@@ -63,6 +63,14 @@ def test_an_entry_may_hold_a_whole_mapping() -> None:
     assert figure.model.input.shape == [2, 3, 8, 8]
 
 
+def test_a_mapping_is_reported_by_the_name_it_gives_itself() -> None:
+    changed = {"extends": "speed", "draw": {"depth": 2}}
+    assert _figure({"view": changed}).chosen["view"] == "speed (changed)"
+    assert _figure({"view": {"question": "q"}}).chosen["view"] == "given"
+    assert _figure({}, view=Choice("speed", changed)).chosen["view"] == "speed (changed)"
+    assert _figure({"view": None}).chosen["view"] == "none"
+
+
 def test_changes_of_the_command_line_go_with_the_runs_choice_only() -> None:
     changed = Choice("paper", {"extends": "paper", "page": {"background": "ivory"}})
     assert _figure({}, theme=changed).request.theme.page.background == "#fffff0"

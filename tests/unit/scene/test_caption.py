@@ -51,3 +51,11 @@ def test_a_bare_channel_adds_no_caption(scene: MakeScene) -> None:
 def test_the_users_own_line_comes_last(scene: MakeScene) -> None:
     assert captions(scene(builders.demo(), caption="Figure 1\nsmall")) == ["Figure 1", "small"]
     assert captions(scene(builders.demo(), view="speed", caption="mine"))[-1] == "mine"
+
+
+def test_a_long_line_is_broken_at_blanks_and_nothing_of_it_is_lost(scene: MakeScene) -> None:
+    caption = "a (bracketed " + "text " * 60 + "end)\n\n  indented"
+    lines = captions(scene(builders.demo(), caption=caption))
+    assert max(map(len, lines)) <= 100
+    assert " ".join(lines[:-2]) == caption.splitlines()[0]
+    assert lines[-2:] == ["", "  indented"]

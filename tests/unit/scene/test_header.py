@@ -31,6 +31,28 @@ def test_the_words_for_parameters(scene: MakeScene) -> None:
     assert header(scene(b.build()))[1:] == ["1 op (8 B)", "9 params (all frozen)"]
 
 
+def test_few_frozen_parameters_are_named_where_rounding_would_hide_them(scene: MakeScene) -> None:
+    b = Builder("Net")
+    x = b.linear("fc", b.input(shape=(2, 99)), 101)
+    b.output(b.linear("head", x, 1, trainable=False))
+    assert header(scene(b.build()))[2] == "10.2K params (10.1K of 10.2K trainable)"
+    b = Builder("Net")
+    x = b.linear("fc", b.input(shape=(2, 99)), 101)
+    b.output(b.leaf("norm", "Norm", "mul", [x], (2, 101), params=(b.param("norm.gain", (20,), trainable=False),)))
+    assert header(scene(b.build()))[2] == "10.1K params (20 frozen)"
+
+
+def test_a_long_note_is_broken_and_cut(scene: MakeScene) -> None:
+    data = builders.demo()
+    data.outcome = Outcome(completed=False, error=f"ValueError: no\n{'word ' * 200}", advisories=["y" * 250])
+    notes = header(scene(data))[3:]
+    assert all(0 < len(note) <= 100 for note in notes)
+    assert notes[:2] == ["the forward stopped early: ValueError: no", ("word " * 20).strip()]
+    assert sum(map(len, notes[:-3])) <= 300
+    assert notes[-4].endswith("…")
+    assert notes[-3:] == ["y" * 100, "y" * 100, "y" * 50]
+
+
 def test_only_the_class_is_bold(scene: MakeScene) -> None:
     lines = [line for line in scene(builders.demo()).root if isinstance(line, TextLine)]
     assert [line.bold for line in lines] == [True, False, False]

@@ -111,6 +111,8 @@ def test_an_unknown_keyword_is_a_type_error_naming_the_nearest() -> None:
         check_keywords(["depth", "colour_by"])
     with pytest.raises(TypeError, match="Options: rolled, depth"):
         check_keywords(["qqqqqqq"])
+    with pytest.raises(TypeError, match=r"no option 'module'\. Options"):
+        check_keywords(["module"])
 
 
 def test_a_misspelt_choice_names_the_nearest() -> None:

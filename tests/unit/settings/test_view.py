@@ -31,15 +31,13 @@ def test_every_shipped_view_loads_and_plain_sets_nothing() -> None:
 def test_extension_merges_settings_and_replaces_lists(tmp_path: Path) -> None:
     (tmp_path / "views").mkdir()
     (tmp_path / "views" / "mine.yaml").write_text(
-        "question: Mine?\nextends: speed\ndraw: {color_by: flops, depth: 2}\n"
-        "caption: [coverage]\nfallback: {depth: drop}\n"
+        "question: Mine?\nextends: speed\ndraw: {color_by: flops, depth: 2}\ncaption: [coverage]\n"
     )
     view = load_view("mine", [tmp_path])
     assert view.draw["color_by"] == "flops"
     assert view.draw["node_style"] == "profiling"
     assert view.draw["depth"] == 2
     assert (view.caption, view.needs, view.question) == (("coverage",), ("timings",), "Mine?")
-    assert dict(view.fallback) == {"depth": "drop"}
     assert view_names([tmp_path]) == ["mine", "speed"]
 
 
@@ -54,11 +52,7 @@ def test_extension_merges_settings_and_replaces_lists(tmp_path: Path) -> None:
         ({"question": "q", "needs": ["timing"]}, ["needs does not know 'timing'", "timings"]),
         ({"question": "q", "needs": "timings"}, ["needs is not a list"]),
         ({"question": "q", "caption": ["coverag"]}, ["caption does not know 'coverag'", "coverage"]),
-        ({"question": "q", "fallback": {"depth": "drop"}}, ["fallback.depth is not a known key"]),
-        (
-            {"question": "q", "draw": {"depth": 2}, "fallback": {"depth": "keep"}},
-            ["fallback.depth does not know 'keep'"],
-        ),
+        ({"question": "q", "fallback": {"depth": "drop"}}, ["fallback is not a known key"]),
     ],
 )
 def test_wrong_keys_and_values_name_themselves(view: dict[str, object], words: list[str]) -> None:
