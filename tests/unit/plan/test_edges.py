@@ -206,3 +206,20 @@ def test_the_output_of_a_box_needs_no_index(plan: MakePlan) -> None:
     b.output(b.op("add", call.returns))
     (edge,) = arrows(plan(b.build(), depth=1))["module:m:1->add_1_3"]
     assert (edge.output, edge.tensors) == (None, 2)
+
+
+@pytest.mark.parametrize("dashed_first", [True, False])
+def test_a_merged_arrow_is_dashed_only_if_all_its_tensors_are(plan: Callable[..., Plan], dashed_first: bool) -> None:
+    b = Builder()
+    x = b.input()
+    with b.module("source") as call:
+        made, fresh = b.op("neg", [x]), b.op("ones", [])
+        call.returns = [made, fresh]
+    order = [fresh, made] if dashed_first else [made, fresh]
+    with b.module("reader") as call:
+        out = b.op("sin", [b.op("sub", order)])
+        call.returns = [out]
+    b.output(out)
+    figure = plan(b.build(), depth=1)
+    between = [e for e in figure.edges if {figure.nodes[e.source].kind, figure.nodes[e.target].kind} == {"module"}]
+    assert [(e.tensors, e.dashed) for e in between] == [(2, False)]

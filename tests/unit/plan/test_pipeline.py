@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests import builders
+from tests.builders import Builder
 from torchlens.plan.graph import Plan
 from torchlens.plan.select import select
 from torchlens.records.trace_data import Deferred, TraceData
@@ -70,3 +71,15 @@ def test_an_empty_model_is_a_plan_too(plan: MakePlan) -> None:
     made = plan(data)
     assert [node.name for node in made.nodes] == ["input_1", "output_1"]
     assert len(made.edges) == 1
+
+
+def test_a_box_shows_what_its_module_returned_not_all_that_is_read(plan: Callable[..., Plan]) -> None:
+    b = Builder()
+    x = b.input()
+    with b.module("s") as call:
+        inner = b.op("neg", [x], (4, 4))
+        outer = b.op("sum", [inner], (2,))
+        call.returns = [outer]
+    b.output(b.op("mul", [outer, inner], (4, 4)))
+    (box,) = [node for node in plan(b.build(), depth=1).nodes if node.kind == "module"]
+    assert box.outputs == (((outer.node, 0),),)

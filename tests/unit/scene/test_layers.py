@@ -84,3 +84,9 @@ def test_every_attribute_of_every_node_has_an_origin(scene: MakeScene) -> None:
     for node in scene(builders.state(), color_by="bytes", font_size=9).nodes:
         values = {name: getattr(node.style, name) for name in NodeStyle.__dataclass_fields__}
         assert {name for name, value in values.items() if value is not None} == set(node.origin)
+
+
+def test_explain_finds_every_node_by_its_own_id() -> None:
+    scene, request = drawn(depth=1, show_buffers="always")
+    for node in scene.nodes:
+        assert str(explain(scene, node.name, request)).startswith(f"{node.name} (")
