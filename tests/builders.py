@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from torchlens.records.labels import Namer, is_stepped, op_type, pass_label
+from torchlens.records.labels import Namer, op_type, pass_label
 from torchlens.records.modules import ModuleCall, ModuleRecord
 from torchlens.records.ops import ArgRef, CallSite, LayerRecord
 from torchlens.records.state import BufferRecord, ParamRecord
@@ -278,7 +278,7 @@ class Builder:
 
 
 def _named(namer: Namer, type_name: str, kind: str) -> tuple[str, str, int, int | None]:
-    label, n, step = namer.next(type_name, stepped=is_stepped(kind))
+    label, n, step = namer.next(type_name, stepped=kind == "op")
     return label, type_name, n, step
 
 

@@ -41,8 +41,7 @@ class Trace:
         self._payloads = recording.payloads
 
     def __repr__(self) -> str:
-        totals = self.data.totals
-        return f"Trace({self.data.model_class}, {totals['ops']} ops, {totals['params']} params)"
+        return f"Trace({self.data.model_class}, {len(self)} ops, {self.num_params} params)"
 
     def __len__(self) -> int:
         return len(self.data.op_indexes)
@@ -110,12 +109,12 @@ class Trace:
     @property
     def num_params(self) -> int:
         """Parameter elements."""
-        return sum(p.numel for p in self.data.params)
+        return self.data.num_params
 
     @property
     def num_params_trainable(self) -> int:
         """Parameter elements that take a gradient."""
-        return sum(p.numel for p in self.data.params if p.trainable)
+        return self.data.num_params_trainable
 
     @property
     def num_params_frozen(self) -> int:
@@ -125,12 +124,12 @@ class Trace:
     @property
     def total_activation_memory(self) -> int:
         """Bytes of the outputs of all ops; not live or peak memory."""
-        return sum(self.data.nbytes[i] or 0 for i in self.data.op_indexes)
+        return self.data.output_bytes
 
     @property
     def total_param_memory(self) -> int:
         """Bytes of all parameters."""
-        return sum(p.nbytes for p in self.data.params)
+        return self.data.param_bytes
 
     @property
     def branches(self) -> tuple[Any, ...]:

@@ -212,13 +212,14 @@ class EventLog:
                 places.setdefault((entry.node, entry.output, False), []).append(position)
                 for writer in entry.late:
                     places.setdefault((writer, 0, True), []).append(position)
+        order = {position: k for k, (_, position) in enumerate(passed)}
         renamed: list[Parent] = []
         for node, output, _, late in parents:
             found = places.get((node, output, late))
             if not found:
                 return parents
             renamed.append((node, output, found.pop(0), late))
-        return tuple(sorted(renamed, key=lambda parent: [p[1] for p in passed].index(parent[2])))
+        return tuple(sorted(renamed, key=lambda parent: order[parent[2]]))
 
     def _append(
         self, kind: str, info: FunctionInfo | None, parents: tuple[Parent, ...], outs: tuple[TensorSpec, ...],

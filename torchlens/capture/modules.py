@@ -9,8 +9,10 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from torchlens.capture.tensors import describe
 from torchlens.records.modules import ModuleCall, ModuleRecord
 from torchlens.records.state import BufferRecord, ParamRecord
+from torchlens.records.tensors import TensorSpec
 
 # A module shared at every level of a deep tree has exponentially many paths.
 _MOST_ADDRESSES = 8
@@ -248,18 +250,22 @@ class ModuleTable:
         """All parameters in `named_parameters` order; sizes as after the forward, so that lazy ones have theirs."""
         return [
             ParamRecord(
-                i, names[0], tuple(names[1:]), names[0].rpartition(".")[2], _shape(tensor), _dtype(tensor),
-                _nbytes(tensor), tensor.requires_grad,
+                i, names[0], tuple(names[1:]), names[0].rpartition(".")[2], spec.shape or (), spec.dtype,
+                spec.nbytes or 0, spec.requires_grad,
             )
-            for i, (tensor, names) in enumerate(self._params)
+            for i, (names, spec) in enumerate(_described(self._params))
         ]  # fmt: skip
 
     def buffer_records(self) -> list[BufferRecord]:
         """All buffers in `named_buffers` order."""
         return [
-            BufferRecord(i, names[0], tuple(names[1:]), _shape(tensor), _dtype(tensor), _nbytes(tensor))
-            for i, (tensor, names) in enumerate(self._buffers)
+            BufferRecord(i, names[0], tuple(names[1:]), spec.shape or (), spec.dtype, spec.nbytes or 0)
+            for i, (names, spec) in enumerate(_described(self._buffers))
         ]
+
+
+def _described(table: list[tuple[torch.Tensor, list[str]]]) -> list[tuple[list[str], TensorSpec]]:
+    return [(names, describe(tensor)) for tensor, names in table]
 
 
 def _join(address: str, name: str) -> str:
@@ -275,21 +281,3 @@ def _key_in(value: object, target: object) -> str | None:
     if type(value) is dict:
         return next((f"[{key!r}]" for key, part in value.items() if part is target), None)  # type: ignore[attr-defined]
     return None
-
-
-def _shape(tensor: torch.Tensor) -> tuple[int, ...]:
-    try:
-        return tuple(int(size) for size in tensor.shape)
-    except (RuntimeError, ValueError):  # a lazy parameter that no call materialised
-        return ()
-
-
-def _nbytes(tensor: torch.Tensor) -> int:
-    try:
-        return tensor.numel() * tensor.element_size()
-    except (RuntimeError, ValueError):
-        return 0
-
-
-def _dtype(tensor: torch.Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")

@@ -19,6 +19,8 @@ from torchlens.records.tensors import TensorSpec
 # Any other type may answer dispatched calls with code of the user.
 PLAIN_TYPES = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
 NO_VERSION = -1
+# What asking for sizes raises on nested tensors, whose sizes are no ints, and on lazy parameters, which have none yet.
+_NO_SIZES = (RuntimeError, ValueError, TypeError, AttributeError)
 
 
 class TensorTable:
@@ -60,7 +62,7 @@ class TensorTable:
         try:
             version = tensor._version
             spec = self._specs.get((tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad))
-        except (RuntimeError, ValueError, TypeError, AttributeError):
+        except _NO_SIZES:
             version = version_of(tensor)
         if spec is None:
             spec = self.spec_of(tensor)
@@ -78,11 +80,12 @@ class TensorTable:
         try:
             key = (tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad)
             spec = self._specs.get(key)
-            if spec is None:
-                spec = self._specs[key] = _make_spec(tensor)
-        except (RuntimeError, ValueError, TypeError, AttributeError):
-            # Nested tensors, whose sizes are no ints, and lazy parameters, which have none yet.
-            return TensorSpec(None, _dtype_name(tensor.dtype), str(tensor.device), None, tensor.requires_grad)
+        except _NO_SIZES:
+            return describe(tensor)
+        if spec is None:
+            spec = describe(tensor)
+            if spec.shape is not None:
+                self._specs[key] = spec
         return spec
 
     # -- writes through aliases
@@ -145,14 +148,15 @@ def _after(writes: list[tuple[int, int, int]], node: int) -> list[tuple[int, int
     return writes[start:]
 
 
-def _make_spec(tensor: torch.Tensor) -> TensorSpec:
-    shape = tuple(int(size) for size in tensor.shape)
-    nbytes = int(tensor.numel()) * tensor.element_size()
-    return TensorSpec(shape, _dtype_name(tensor.dtype), str(tensor.device), nbytes, tensor.requires_grad)
-
-
-def _dtype_name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
+def describe(tensor: torch.Tensor) -> TensorSpec:
+    """Geometry of a tensor as it is now; no shape where it has none."""
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    try:
+        shape = tuple(int(size) for size in tensor.shape)
+        nbytes = int(tensor.numel()) * tensor.element_size()
+    except _NO_SIZES:
+        return TensorSpec(None, dtype, str(tensor.device), None, tensor.requires_grad)
+    return TensorSpec(shape, dtype, str(tensor.device), nbytes, tensor.requires_grad)
 
 
 def map_tensors(value: Any, change: Callable[[torch.Tensor], object]) -> Any:

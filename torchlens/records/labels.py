@@ -7,7 +7,6 @@ from functools import lru_cache
 
 # Operators whose reflected form does the same work carry the name of the plain form; the others keep their own.
 _COMMUTED = {"radd": "add", "rmul": "mul", "rand": "and", "ror": "or", "rxor": "xor"}
-_UNSTEPPED = ("input", "output", "buffer", "constant")
 
 
 @lru_cache(maxsize=4096)
@@ -41,11 +40,6 @@ class Namer:
             return f"{type_name}_{n}", n, None
         self._step += 1
         return f"{type_name}_{n}_{self._step}", n, self._step
-
-
-def is_stepped(kind: str) -> bool:
-    """Whether nodes of this kind take part in the step count."""
-    return kind not in _UNSTEPPED
 
 
 def pass_label(layer_label: str, pass_number: int, num_passes: int) -> str:

@@ -231,16 +231,36 @@ class TraceData:
         return [i for i, kind in enumerate(self.nodes.kind) if kind == "op"]
 
     @cached_property
+    def num_params(self) -> int:
+        """Parameter elements."""
+        return sum(p.numel for p in self.params)
+
+    @cached_property
+    def num_params_trainable(self) -> int:
+        """Parameter elements that take a gradient."""
+        return sum(p.numel for p in self.params if p.trainable)
+
+    @cached_property
+    def param_bytes(self) -> int:
+        """Bytes of all parameters."""
+        return sum(p.nbytes for p in self.params)
+
+    @cached_property
+    def output_bytes(self) -> int:
+        """Bytes of the outputs of all ops."""
+        return sum(self.nbytes[i] or 0 for i in self.op_indexes)
+
+    @cached_property
     def totals(self) -> dict[str, int | float | None]:
         """Counts and sums over the whole network: ops, params, bytes, FLOPs of the ops that know theirs, seconds."""
         ops = self.op_indexes
         times = [self.nodes.time_s[i] for i in ops]
         return {
             "ops": len(ops),
-            "params": sum(p.numel for p in self.params),
-            "trainable_params": sum(p.numel for p in self.params if p.trainable),
-            "param_bytes": sum(p.nbytes for p in self.params),
-            "output_bytes": sum(self.nbytes[i] or 0 for i in ops),
+            "params": self.num_params,
+            "trainable_params": self.num_params_trainable,
+            "param_bytes": self.param_bytes,
+            "output_bytes": self.output_bytes,
             "flops": _known_sum(self.nodes.flops[i] for i in ops if not self.nodes.synthetic[i]),
             "time_s": _known_sum(times),
         }
