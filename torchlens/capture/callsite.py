@@ -17,21 +17,39 @@ _LONGEST = 2 * 200
 _CALL_IMPL = torch.nn.Module._call_impl.__code__
 
 
-def walk(frame: types.FrameType | None) -> tuple[object, ...]:
-    """Flat (code, instruction offset) pairs from a frame out to the running module's call, innermost first.
+class Sites:
+    """Call sites as flat (code, instruction offset) pairs, innermost first; equal sites are one object.
 
-    The chain of module calls holds the rest of the stack, so deep models do not pay for deep stacks; a function that
-    recurses far within one module is cut, or its calls would cost the square of its depth.
+    A site reaches out to the running module's call. The chain of module calls holds the rest of the stack, so deep
+    models do not pay for deep stacks; a function that recurses far within one module is cut, or its calls would cost
+    the square of its depth.
     """
-    site: list[object] = []
-    while frame is not None and len(site) < _LONGEST:
-        code = frame.f_code
-        if code is _CALL_IMPL:
-            break
-        site.append(code)
-        site.append(frame.f_lasti)
-        frame = frame.f_back
-    return tuple(site)
+
+    def __init__(self) -> None:
+        # Hashing a code object costs more than the walk; the sites keep the code alive, so its id is as good.
+        self._known: dict[tuple[int, ...], tuple[object, ...]] = {}
+
+    def walk(self, frame: types.FrameType | None) -> tuple[object, ...]:
+        """The site of what a frame is about to call."""
+        key: list[int] = []
+        inner = frame
+        while frame is not None and (code := frame.f_code) is not _CALL_IMPL:
+            key.append(id(code))
+            key.append(frame.f_lasti)
+            if len(key) == _LONGEST:
+                break
+            frame = frame.f_back
+        site = tuple(key)
+        found = self._known.get(site)
+        return self._add(site, inner) if found is None else found
+
+    def _add(self, key: tuple[int, ...], frame: types.FrameType | None) -> tuple[object, ...]:
+        site: list[object] = []
+        while frame is not None and len(site) < len(key):
+            site += (frame.f_code, frame.f_lasti)
+            frame = frame.f_back
+        self._known[key] = tuple(site)
+        return self._known[key]
 
 
 def decode(site: tuple[object, ...]) -> CallSite | None:

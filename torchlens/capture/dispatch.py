@@ -16,23 +16,28 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 
-from torchlens.capture import callsite
+from torchlens.capture.callsite import Sites
 from torchlens.capture.event_log import NO_WRITES, Call, EventLog, Writes
+from torchlens.capture.events import BoolRead
 from torchlens.capture.functions import OPEN, READ, SHARES_MEMORY, SILENT_WRITES, SKIP, Bodies, FunctionInfo, info_of
+from torchlens.capture.shortcut import Shortcut
 from torchlens.capture.tensors import PLAIN_TYPES, flat_tensors
 
 
 class Recorder(TorchFunctionMode):
     """Records the torch calls of one forward pass into a log.
 
-    tests: (node, value, site) of every tensor that Python turned into a bool; composites: (first event, one past the
+    tests: every tensor that Python turned into a bool; composites: (first event, one past the
     last, name) of opened functions that made several ops, inner ones first.
     """
 
+    fast = True
+
     def __init__(self, log: EventLog) -> None:
         super().__init__()
-        self.log = log
-        self.tests: list[tuple[int, bool, tuple[object, ...]]] = []
+        self.log, self.sites = log, Sites()
+        self._shortcut = Shortcut(log)
+        self.tests: list[BoolRead] = []
         self.composites: list[tuple[int, int, str]] = []
         self._bodies = Bodies()
         self._opening: list[tuple[object, int]] = []
@@ -48,6 +53,18 @@ class Recorder(TorchFunctionMode):
         info = info_of(func)
         if info.action == SKIP:
             return func(*args, **kwargs) if kwargs else func(*args)
+        if info.pure and self.fast and not types and not torch._C._len_torch_function_stack():
+            glance = self._shortcut.read(args, kwargs)
+            if glance is not None:
+                site = self.sites.walk(sys._getframe(1))
+                start = perf_counter_ns()
+                out = func(*args, **kwargs) if kwargs else func(*args)
+                nanoseconds = perf_counter_ns() - start
+                if type(out) is torch.Tensor:
+                    self._shortcut.append(info, glance, kwargs, out, nanoseconds, site)
+                else:
+                    self._append(info, Call(*glance, kwargs), out, nanoseconds, site)
+                return out
         # Torch names its own Parameter here too; only a class of the user has a say.
         overridden = bool(types) and not PLAIN_TYPES.issuperset(types)
         if info.action == OPEN and not overridden and not _foreign_modes():
@@ -71,7 +88,7 @@ class Recorder(TorchFunctionMode):
         params: parameters it is known to use beside those among its arguments; overridden: an argument's class handles
         torch functions itself.
         """
-        site = callsite.walk(sys._getframe(2))
+        site = self.sites.walk(sys._getframe(2))
         # Only then can a question to a tensor reach somebody's handler; the guard has a cost of its own.
         guarded = overridden or torch._C._len_torch_function_stack() > 0
         if guarded:
@@ -84,12 +101,18 @@ class Recorder(TorchFunctionMode):
         start = perf_counter_ns()
         out = func(*args, **kwargs) if kwargs else func(*args)
         nanoseconds = perf_counter_ns() - start
+        self._append(info, call, out, nanoseconds, site, writes, guarded=guarded)
+        return out
+
+    def _append(
+        self, info: FunctionInfo, call: Call, out: Any, nanoseconds: int, site: tuple[object, ...],
+        writes: Writes = NO_WRITES, *, guarded: bool = False,
+    ) -> None:  # fmt: skip
         if guarded or (isinstance(out, torch.Tensor) and type(out) not in PLAIN_TYPES):
             with torch._C.DisableTorchFunction():
                 self.log.append_op(info, call, out, nanoseconds, site, writes)
         else:
             self.log.append_op(info, call, out, nanoseconds, site, writes)
-        return out
 
     def _before(self, info: FunctionInfo, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[Call, Writes]:
         """Look at the arguments, and copy kept values that the call is about to overwrite."""
@@ -110,7 +133,8 @@ class Recorder(TorchFunctionMode):
         if tensor is not None and info.name == "__bool__":
             entry = self.log.tensors.find(tensor)
             if entry is not None and entry.node >= 0:
-                self.tests.append((entry.node, bool(out), callsite.walk(sys._getframe(2))))
+                site, log = self.sites.walk(sys._getframe(2)), self.log
+                self.tests.append(BoolRead(entry.node, bool(out), site, log.modules.current, len(log.events)))
         return out
 
     def _open(self, info: FunctionInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -136,7 +160,7 @@ class Recorder(TorchFunctionMode):
             self.composites.append((first, len(log.events), info.name))
         elif any(log.tensors.find(tensor) is None for tensor in flat_tensors(out)):
             # Its body made tensors by means that no mode sees: the whole call is the op.
-            log.append_op(info, log.read(args, kwargs), out, nanoseconds, callsite.walk(sys._getframe(2)))
+            log.append_op(info, log.read(args, kwargs), out, nanoseconds, self.sites.walk(sys._getframe(2)))
         return out
 
 

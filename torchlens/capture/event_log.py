@@ -6,7 +6,7 @@ under `DisableTorchFunction`, because it asks tensors for their geometry.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 
@@ -29,12 +29,12 @@ from torchlens.capture.values import Payloads
 from torchlens.inputs.leaves import leaves
 from torchlens.records.tensors import TensorSpec
 
-_POSITIONS: tuple[Position, ...] = tuple((i,) for i in range(64))
+POSITIONS: tuple[Position, ...] = tuple((i,) for i in range(64))
 IDENTITY = FunctionInfo(torch.nn.Identity.forward, "identity", RECORD, False, True)
 
 
 # Argument values that can be kept as they are.
-_ATOMS = frozenset({
+ATOMS = frozenset({
     int, float, bool, str, complex, type(None), type(...), torch.dtype, torch.device, torch.layout,
     torch.memory_format, torch.Size,
 })  # fmt: skip
@@ -55,14 +55,22 @@ NO_WRITES = Writes([], [])
 class Call:
     """What the arguments of one call held: parents, state read, and the tensors met with their versions."""
 
-    params: tuple[int, ...] = ()
     buffers: tuple[int, ...] = ()
-    kwargs: dict[str, object] | None = None
 
-    def __init__(self) -> None:
-        self.args: list[object] = []
-        self.parents: list[Parent] = []
+    def __init__(
+        self, parents: list[Parent], args: list[object], params: tuple[int, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> None:  # fmt: skip
+        self.parents, self.args, self.params, self.kwargs = parents, args, params, kwargs
         self.tensors: list[tuple[torch.Tensor, int]] = []
+
+
+class Observer(Protocol):
+    """What looks at every result as it comes: statistics, what autograd saved."""
+
+    def saw(self, node: int, out: object) -> None:
+        """Look at the result of a node; `out` is not to be kept."""
+        ...
 
 
 class EventLog:
@@ -71,21 +79,24 @@ class EventLog:
     op_count: ops so far; last_op: index of the last one; payloads: None when only metadata is recorded.
     """
 
-    def __init__(self, modules: ModuleTable, payloads: Payloads | None) -> None:
+    def __init__(self, modules: ModuleTable, payloads: Payloads | None, observers: tuple[Observer, ...] = ()) -> None:
         self.events = events = list[Event]()
         self.op_count, self.last_op = 0, -1
         self.tensors = TensorTable(lambda node: [parent[0] for parent in events[node].parents])
-        self.modules, self.payloads = modules, payloads
+        self.modules, self.payloads, self.observers = modules, payloads, observers
+        # All at once and before the run: one by one between large ops, each would find the caches cold.
+        for tensor, state in modules.owned():
+            self.tensors.register(tensor, -1, 0, state)
 
     # -- arguments
     def read(self, args: tuple[object, ...], kwargs: dict[str, object] | None) -> Call:
         """Look up every tensor among the arguments of a call that is about to run."""
-        call = Call()
+        call = Call([], [])
         for i, value in enumerate(args):
-            position = _POSITIONS[i] if i < 64 else (i,)
+            position = POSITIONS[i] if i < 64 else (i,)
             if isinstance(value, torch.Tensor):
                 call.args.append(self._consume(value, position, call))
-            elif type(value) in _ATOMS:
+            elif type(value) in ATOMS:
                 call.args.append(value)
             else:
                 call.args.append(self._consume_nested(value, position, call))
@@ -102,7 +113,7 @@ class EventLog:
             return parts if isinstance(value, list) else tuple(parts)
         if isinstance(value, dict):
             return {key: self._consume_nested(part, (*position, str(key)), call) for key, part in value.items()}
-        return value if type(value) in _ATOMS else _stand_in(value)
+        return value if type(value) in ATOMS else _stand_in(value)
 
     def _consume(self, tensor: torch.Tensor, position: Position, call: Call) -> TensorSpec:
         """Note one tensor argument; returns its spec, the stand-in for it among the recorded arguments."""
@@ -166,6 +177,8 @@ class EventLog:
         self._count_op(node)
         if self.payloads is not None:
             self.payloads.keep(node, out, written)
+        for observer in self.observers:
+            observer.saw(node, out)
         for tensor, state in buffers:
             self._new_buffer_version(tensor, state, ((node, 0, (), False),))
 
@@ -234,13 +247,12 @@ class EventLog:
     def _count_op(self, node: int) -> None:
         self.op_count += 1
         self.last_op = node
-        self.modules.own(node)
 
     # -- inputs, outputs, constants, state
     def add_input(self, path: str, tensor: torch.Tensor) -> None:
         """Append an input node; the first of several leaves that are one tensor object is its producer."""
         first = self.tensors.find(tensor) is None
-        node = self._source(INPUT, tensor, path, Call())
+        node = self._source(INPUT, tensor, path, Call([], []))
         if first:
             self.tensors.register(tensor, node)
 
@@ -259,13 +271,15 @@ class EventLog:
         self._append(kind, None, parents, (spec,), scalar_value(tensor, spec), path, call)
         if self.payloads is not None:
             self.payloads.keep(node, tensor)
+        for observer in self.observers:
+            observer.saw(node, tensor)
         return node
 
     def _adopt(self, tensor: torch.Tensor) -> Known:
         """An argument that no recorded call made: state read for the first time, or a constant from outside."""
         state = self.modules.state_of(tensor)
         path = "" if state else self.modules.attribute_path(tensor)
-        node = -1 if state else self._source(CONSTANT, tensor, path, Call())
+        node = -1 if state else self._source(CONSTANT, tensor, path, Call([], []))
         return self.tensors.register(tensor, node, 0, state)
 
     def _read_state(self, tensor: torch.Tensor, entry: Known, call: Call) -> Known:
@@ -276,10 +290,12 @@ class EventLog:
             return self.tensors.register(tensor, entry.node, entry.output, entry.state)
         if -1 - entry.state not in call.buffers:
             call.buffers = (*call.buffers, -1 - entry.state)
-        return self._new_buffer_version(tensor, entry.state, ()) if entry.node < 0 else entry
+        if entry.node >= 0:
+            return entry
+        return self._new_buffer_version(tensor, entry.state, tuple([(node, 0, (), True) for node in entry.late]))
 
     def _new_buffer_version(self, tensor: torch.Tensor, state: int, parents: tuple[Parent, ...]) -> Known:
-        call = Call()
+        call = Call([], [])
         call.buffers = (-1 - state,)
         node = self._source(BUFFER, tensor, self.modules.buffer_addresses[-1 - state], call, parents)
         return self.tensors.register(tensor, node, 0, state)
@@ -294,7 +310,18 @@ class EventLog:
         self.modules.fresh.clear()
 
     def leave_module(self, call: int, result: object) -> None:
-        """Note the tensors a module returned; a module without an op of its own gets a synthetic identity op."""
+        """Note the tensors a module returned; a module without an op of its own gets a synthetic identity op.
+
+        A function mode may be on: the usual result, one tensor that some op made, is told without asking it anything.
+        """
+        entry = self.tensors.known.get(id(result))
+        if entry is None or entry[1] < 0 or entry[0]() is not result or self.modules.is_silent(call, self.op_count):
+            with torch._C.DisableTorchFunction():
+                self._leave_module(call, result)
+        else:
+            self.modules.returned(call, (entry[1:3],))
+
+    def _leave_module(self, call: int, result: object) -> None:
         if isinstance(result, torch.Tensor):
             tensors = [result]
         else:
@@ -302,7 +329,7 @@ class EventLog:
         known = [t for t in tensors if (entry := self.tensors.find(t)) is not None and entry.node >= 0]
         if known and self.modules.is_silent(call, self.op_count):
             self._identity(known)
-        entries = [self.tensors.current(tensor) for tensor in known]
+        entries = [self.tensors.find(tensor) for tensor in known]
         self.modules.returned(call, tuple([(entry.node, entry.output) for entry in entries if entry is not None]))
 
     def _identity(self, tensors: list[torch.Tensor]) -> None:
@@ -313,6 +340,8 @@ class EventLog:
         self._count_op(node)
         if self.payloads is not None:
             self.payloads.keep(node, tensors if len(tensors) > 1 else tensors[0])
+        for observer in self.observers:
+            observer.saw(node, tensors if len(tensors) > 1 else tensors[0])
         for i, tensor in enumerate(tensors):
             self.tensors.register(tensor, node, i, self.modules.state.get(id(tensor), 0))
 

@@ -65,5 +65,19 @@ class Event(NamedTuple):
     path: str
 
 
+class BoolRead(NamedTuple):
+    """A tensor that Python turned into a bool: a possible branch test.
+
+    node: the event that made the tensor; site: as in `Event`; call: index of the module call; at: how many events
+    there were then, which places the test among them.
+    """
+
+    node: int
+    value: bool
+    site: tuple[object, ...]
+    call: int
+    at: int
+
+
 make_known: Callable[[tuple[object, ...]], Known] = partial(tuple.__new__, Known)
 make_event: Callable[[tuple[object, ...]], Event] = partial(tuple.__new__, Event)

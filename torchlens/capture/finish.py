@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import torch
@@ -11,10 +12,12 @@ from torch import nn
 from torchlens.capture import callsite, schemas
 from torchlens.capture.dispatch import Recorder
 from torchlens.capture.event_log import IDENTITY
-from torchlens.capture.events import Event
+from torchlens.capture.events import OP, Event
+from torchlens.capture.passes import layer_classes
 from torchlens.ops import arguments, flops
 from torchlens.records.flow import BranchTest
 from torchlens.records.labels import Namer, op_type, pass_label
+from torchlens.records.modules import ModuleCall
 from torchlens.records.ops import ArgRef, CallSite, LayerRecord
 from torchlens.records.provenance import Environment, InputProvenance, Outcome
 from torchlens.records.tensors import TensorSpec
@@ -24,8 +27,8 @@ from torchlens.records.trace_data import Deferred, NodeTable, TraceData
 def build(recorder: Recorder, model: nn.Module, outcome: Outcome, provenance: InputProvenance) -> TraceData:
     """The trace of what a recorder saw. Linear in the number of events."""
     events = recorder.log.events
-    calls = recorder.log.modules.call_records()
-    layers, layer_of, pass_of = _layers(events, [call.module for call in calls])
+    calls = recorder.log.modules.call_records((i, event.call) for i, event in enumerate(events) if event.kind == OP)
+    layers, layer_of, pass_of = _layers(recorder, calls)
     modules = recorder.log.modules.module_records()
     data = TraceData(
         model_class=type(model).__name__,
@@ -34,8 +37,8 @@ def build(recorder: Recorder, model: nn.Module, outcome: Outcome, provenance: In
         layers=layers,
         modules=modules,
         calls=calls,
-        params=recorder.log.modules.param_records(),
-        buffers=recorder.log.modules.buffer_records(),
+        params=recorder.log.modules.param_records(recorder.log.tensors.spec_of),
+        buffers=recorder.log.modules.buffer_records(recorder.log.tensors.spec_of),
         branches=_branches(recorder),
         provenance=provenance,
         environment=_environment(),
@@ -45,28 +48,27 @@ def build(recorder: Recorder, model: nn.Module, outcome: Outcome, provenance: In
     return data
 
 
-def _layers(events: list[Event], module_of: list[int]) -> tuple[list[LayerRecord], list[int], list[int]]:
-    """Group events into layers and number their passes.
-
-    Same function, same parameter tensors, same module: one layer. Any other op is a layer of its own.
-    """
+def _layers(recorder: Recorder, calls: list[ModuleCall]) -> tuple[list[LayerRecord], list[int], list[int]]:
+    """Layers in order of first execution, and per event its layer and pass number."""
+    events = recorder.log.events
+    classes = layer_classes(events, calls, recorder.log.modules.call_sites)
     namer = Namer()
     layers: list[LayerRecord] = []
     members: list[list[int]] = []
-    by_class: dict[tuple[object, ...], int] = {}
-    layer_of, pass_of = [0] * len(events), [1] * len(events)
-    for node, event in enumerate(events):
-        found = len(layers)
-        if event.params and event.info is not None:
-            found = by_class.setdefault((event.info.name, event.params, module_of[event.call]), found)
-        if found == len(layers):
-            name = op_type(_name(event))
-            label, n, step = namer.next(name, stepped=event.info is not None)
-            layers.append(LayerRecord(label, name, n, step, ()))
-            members.append([])
-        layer_of[node] = found
-        members[found].append(node)
-        pass_of[node] = len(members[found])
+    known: dict[int, int] = {}
+    pass_of = [1] * len(events)
+    layer_of = [known.setdefault(found, len(known)) for found in classes]
+    for node, layer in enumerate(layer_of):
+        if layer < len(layers):
+            nodes = members[layer]
+            nodes.append(node)
+            pass_of[node] = len(nodes)
+            continue
+        event = events[node]
+        name = op_type(_name(event))
+        label, n, step = namer.next(name, stepped=event.info is not None)
+        layers.append(LayerRecord(label, name, n, step, ()))
+        members.append([node])
     for layer, nodes in zip(layers, members, strict=True):
         layer.nodes = tuple(nodes)
     return layers, layer_of, pass_of
@@ -165,7 +167,7 @@ def _composites(recorder: Recorder, count: int) -> list[str]:
 
 def _branches(recorder: Recorder) -> list[BranchTest]:
     sites, tests = _Sites(recorder), []
-    for node, value, site in recorder.tests:
+    for node, value, site, _, _ in recorder.tests:
         place = callsite.decode(site) or sites.of(node)
         tests.append(BranchTest(node, "bool", value, place.file if place else "", place.line if place else 0))
     return tests
@@ -188,8 +190,14 @@ def _index_state(data: TraceData) -> None:
 
 
 def _environment() -> Environment:
+    return Environment(torch.__version__, *_versions(), torch.get_num_threads())
+
+
+@cache
+def _versions() -> tuple[str, str, str]:
+    """Of this package, of Python, and of the platform, which asks a process of its own."""
     try:
         own = version("torchlens")
     except PackageNotFoundError:  # run from a checkout that is not installed
         own = ""
-    return Environment(torch.__version__, own, platform.python_version(), platform.platform(), torch.get_num_threads())
+    return own, platform.python_version(), platform.platform()

@@ -119,7 +119,8 @@ def _classify(func: Callable[..., object]) -> FunctionInfo:
         return FunctionInfo(func, name, OPEN, mutates)
     own = isinstance(func, (*_BUILTIN_TYPES, torch._ops.OpOverload))
     silent = name.partition(".")[0]
-    return FunctionInfo(func, name, RECORD, mutates, own and not mutates, silent if silent in SILENT_WRITES else "")
+    silent = silent if silent in SILENT_WRITES else ""
+    return FunctionInfo(func, name, RECORD, mutates, own and not mutates and not silent, silent)
 
 
 def _classify_property(func: Callable[..., object], name: str) -> FunctionInfo:

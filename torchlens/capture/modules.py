@@ -6,10 +6,11 @@ another tensor.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 import torch
 from torch import nn
 
-from torchlens.capture.tensors import describe
 from torchlens.records.modules import ModuleCall, ModuleRecord
 from torchlens.records.state import BufferRecord, ParamRecord
 from torchlens.records.tensors import TensorSpec
@@ -44,8 +45,8 @@ class ModuleTable:
         self._call_module: list[int] = []
         self._call_number: list[int] = []
         self.call_parents: list[int | None] = []
-        self._call_ops: list[list[int]] = []
-        self._call_span: list[list[int]] = []
+        self._call_first: list[int] = []
+        self._call_last: list[int] = []
         self._call_before: list[int] = []
         self._call_outputs: list[tuple[tuple[int, int], ...]] = []
         self._call_done: list[bool] = []
@@ -108,6 +109,11 @@ class ModuleTable:
         elif known * sign > 0 and address not in table[abs(known) - 1][1]:
             table[abs(known) - 1][1].append(address)
 
+    def owned(self) -> Iterator[tuple[torch.Tensor, int]]:
+        """All parameters and buffers with what `state` says of them."""
+        yield from ((tensor, 1 + i) for i, (tensor, _) in enumerate(self._params))
+        yield from ((tensor, -1 - i) for i, (tensor, _) in enumerate(self._buffers))
+
     def state_of(self, tensor: torch.Tensor) -> int:
         """The state a tensor is, 0 if none; state that the running module got during the forward is registered now."""
         known = self.state.get(id(tensor), 0)
@@ -134,8 +140,8 @@ class ModuleTable:
         self._call_module.append(index)
         self._call_number.append(self._times[index])
         self.call_parents.append(self.current if call else None)
-        self._call_ops.append([])
-        self._call_span.append([events, events])
+        self._call_first.append(events)
+        self._call_last.append(events)
         self._call_before.append(ops)
         self._call_outputs.append(())
         self._call_done.append(False)
@@ -145,7 +151,7 @@ class ModuleTable:
 
     def leave(self, call: int, events: int) -> None:
         """Close a call, however it ended."""
-        self._call_span[call][1] = events
+        self._call_last[call] = events
         self.current = self.call_parents[call] or 0
 
     def returned(self, call: int, outputs: tuple[tuple[int, int], ...]) -> None:
@@ -157,15 +163,23 @@ class ModuleTable:
         """Whether the call has returned."""
         return self._call_done[call]
 
+    def addresses_of_call(self, call: int) -> list[str]:
+        """All addresses of the module of a call, the first one first."""
+        return self._addresses[self._call_module[call]]
+
+    def call_number(self, call: int) -> int:
+        """How often the module had been called with this call, from 1."""
+        return self._call_number[call]
+
+    def param_address(self, index: int) -> str:
+        """First address of a parameter."""
+        return self._params[index][1][0]
+
     def params_below_current(self) -> tuple[int, ...]:
         """Parameters of the running module and everything below it."""
         module = self._modules[self._call_module[self.current]]
         prefix = _join(self._addresses[self._index[id(module)]][0], "")
         return tuple(i for i, (_, names) in enumerate(self._params) if names[0].startswith(prefix))
-
-    def own(self, node: int) -> None:
-        """The running call made this op itself."""
-        self._call_ops[self.current].append(node)
 
     def is_silent(self, call: int, ops: int) -> bool:
         """Whether no op was recorded since the call began."""
@@ -236,36 +250,36 @@ class ModuleTable:
             owners.setdefault(by_address.get(addresses[0].rpartition(".")[0], 0), []).append(index)
         return owners
 
-    def call_records(self) -> list[ModuleCall]:
-        """All module calls in order of entry."""
+    def call_records(self, op_calls: Iterable[tuple[int, int]]) -> list[ModuleCall]:
+        """All module calls in order of entry. op_calls: node and call of each op."""
+        ops: list[list[int]] = [[] for _ in self._call_module]
+        for node, call in op_calls:
+            ops[call].append(node)
+        rows = zip(
+            self._call_module, self._call_number, self.call_parents, ops, self._call_outputs, self._call_first,
+            self._call_last, self._call_done, strict=True,
+        )  # fmt: skip
         return [
-            ModuleCall(
-                call, self._call_module[call], self._call_number[call], self.call_parents[call],
-                tuple(self._call_ops[call]), self._call_outputs[call], (span[0], span[1]), self._call_done[call],
-            )
-            for call, span in enumerate(self._call_span)
-        ]  # fmt: skip
+            ModuleCall(call, module, number, parent, tuple(own), outputs, (first, last), done)
+            for call, (module, number, parent, own, outputs, first, last, done) in enumerate(rows)
+        ]
 
-    def param_records(self) -> list[ParamRecord]:
+    def param_records(self, spec_of: Callable[[torch.Tensor], TensorSpec]) -> list[ParamRecord]:
         """All parameters in `named_parameters` order; sizes as after the forward, so that lazy ones have theirs."""
         return [
             ParamRecord(
                 i, names[0], tuple(names[1:]), names[0].rpartition(".")[2], spec.shape or (), spec.dtype,
                 spec.nbytes or 0, spec.requires_grad,
             )
-            for i, (names, spec) in enumerate(_described(self._params))
+            for i, (names, spec) in enumerate((names, spec_of(tensor)) for tensor, names in self._params)
         ]  # fmt: skip
 
-    def buffer_records(self) -> list[BufferRecord]:
+    def buffer_records(self, spec_of: Callable[[torch.Tensor], TensorSpec]) -> list[BufferRecord]:
         """All buffers in `named_buffers` order."""
         return [
             BufferRecord(i, names[0], tuple(names[1:]), spec.shape or (), spec.dtype, spec.nbytes or 0)
-            for i, (names, spec) in enumerate(_described(self._buffers))
+            for i, (names, spec) in enumerate((names, spec_of(tensor)) for tensor, names in self._buffers)
         ]
-
-
-def _described(table: list[tuple[torch.Tensor, list[str]]]) -> list[tuple[list[str], TensorSpec]]:
-    return [(names, describe(tensor)) for tensor, names in table]
 
 
 def _join(address: str, name: str) -> str:

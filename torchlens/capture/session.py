@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from torchlens.base.errors import fail
-from torchlens.capture import callsite, finish, patches
+from torchlens.capture import finish, patches
 from torchlens.capture.advisories import about_call
 from torchlens.capture.dispatch import Recorder
 from torchlens.capture.event_log import EventLog
@@ -111,16 +111,14 @@ class Session:
         if self._root_pending and module is self.model:
             self._root_pending = False
             out = plain(module, *args, **kwargs)
-            with torch._C.DisableTorchFunction():
-                log.leave_module(0, out)
+            log.leave_module(0, out)
             return out
-        call = modules.enter(module, len(log.events), log.op_count, callsite.walk(sys._getframe(2)))
+        call = modules.enter(module, len(log.events), log.op_count, self.recorder.sites.walk(sys._getframe(2)))
         if modules.fresh:
             log.claim_state()
         try:
             out = plain(module, *args, **kwargs)
-            with torch._C.DisableTorchFunction():
-                log.leave_module(call, out)
+            log.leave_module(call, out)
         finally:
             modules.leave(call, len(log.events))
         return out

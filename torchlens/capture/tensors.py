@@ -20,7 +20,7 @@ from torchlens.records.tensors import TensorSpec
 PLAIN_TYPES = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
 NO_VERSION = -1
 # What asking for sizes raises on nested tensors, whose sizes are no ints, and on lazy parameters, which have none yet.
-_NO_SIZES = (RuntimeError, ValueError, TypeError, AttributeError)
+NO_SIZES = (RuntimeError, ValueError, TypeError, AttributeError)
 
 
 class TensorTable:
@@ -34,7 +34,7 @@ class TensorTable:
         self._parents_of = parents_of
         self.known: dict[int, Known] = {}
         self.loose = False
-        self._specs: dict[tuple[object, ...], TensorSpec] = {}
+        self.specs: dict[tuple[object, ...], TensorSpec] = {}
         # storage -> writes in order: (event index, first byte, one past the last byte)
         self._writes: dict[int, list[tuple[int, int, int]]] = {}
 
@@ -61,8 +61,8 @@ class TensorTable:
         spec = None
         try:
             version = tensor._version
-            spec = self._specs.get((tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad))
-        except _NO_SIZES:
+            spec = self.specs.get((tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad))
+        except NO_SIZES:
             version = version_of(tensor)
         if spec is None:
             spec = self.spec_of(tensor)
@@ -79,13 +79,13 @@ class TensorTable:
         """Geometry of a tensor; equal tensors share one object."""
         try:
             key = (tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad)
-            spec = self._specs.get(key)
-        except _NO_SIZES:
+            spec = self.specs.get(key)
+        except NO_SIZES:
             return describe(tensor)
         if spec is None:
             spec = describe(tensor)
             if spec.shape is not None:
-                self._specs[key] = spec
+                self.specs[key] = spec
         return spec
 
     # -- writes through aliases
@@ -154,24 +154,24 @@ def describe(tensor: torch.Tensor) -> TensorSpec:
     try:
         shape = tuple(int(size) for size in tensor.shape)
         nbytes = int(tensor.numel()) * tensor.element_size()
-    except _NO_SIZES:
+    except NO_SIZES:
         return TensorSpec(None, dtype, str(tensor.device), None, tensor.requires_grad)
     return TensorSpec(shape, dtype, str(tensor.device), nbytes, tensor.requires_grad)
 
 
-def map_tensors(value: Any, change: Callable[[torch.Tensor], object]) -> Any:
-    """A copy of a result structure with every tensor replaced; other leaves are kept as they are.
+def map_tensors(value: Any, change: Callable[[Any], object], kind: type = torch.Tensor) -> Any:
+    """A copy of a result structure with every tensor (or leaf of another kind) replaced; others stay as they are.
 
     Lists, tuples and dicts are entered. Torch's own named results and named tuples keep their type; a class of the
     user is never constructed, its members come as a plain list, tuple or dict.
     """
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, kind):
         return change(value)
     if isinstance(value, dict):
-        return {key: map_tensors(part, change) for key, part in value.items()}
+        return {key: map_tensors(part, change, kind) for key, part in value.items()}
     if not isinstance(value, (list, tuple)) or isinstance(value, torch.Size):
         return value
-    parts = [map_tensors(part, change) for part in value]
+    parts = [map_tensors(part, change, kind) for part in value]
     if isinstance(value, list):
         return parts
     if type(value).__module__ == "torch.return_types":
