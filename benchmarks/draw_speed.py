@@ -1,4 +1,5 @@
-"""What drawing costs before the layout: CPU of settings, plan, scene and DOT for a trace of about 5,000 nodes.
+"""What drawing costs: CPU of settings, plan, scene and DOT for a trace of about 5,000 nodes, and of a whole SVG file
+for two of about 20,000, a deep stack of blocks and a chain whose input is read everywhere.
 
 Also whether the same figure has the same bytes twice in one process and in two processes with other hash seeds.
 Exit code 1 if a limit is broken.
@@ -12,15 +13,17 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 LIMIT_S = 1.5
+LARGE, LARGE_LIMIT_S = 20_000, 15.0
 
 
-def draw_once(ops: int, options: dict[str, object]) -> tuple[dict[str, float], str, int]:
+def draw_once(ops: int, options: Mapping[str, object]) -> tuple[dict[str, float], str, int]:
     """CPU seconds per step for a newly recorded trace, the DOT text, and the number of nodes."""
     import torch
 
@@ -47,6 +50,27 @@ def draw_once(ops: int, options: dict[str, object]) -> tuple[dict[str, float], s
     marks.append(time.process_time())
     steps = ("settings", "plan", "scene", "dot")
     return {s: b - a for s, a, b in zip(steps, marks, marks[1:], strict=False)}, text, len(data.nodes.kind)
+
+
+def draw_large(name: str) -> tuple[dict[str, float], int, int]:
+    """CPU seconds of an SVG file, here and in the engine's process, its ops and its bytes."""
+    import torch
+
+    import torchlens as tl
+    from torchlens.drawings import draw_trace
+    from workloads import Chain, nested
+
+    torch.manual_seed(0)
+    model, x = nested(LARGE) if name == "nested" else (Chain(LARGE * 2 // 3), torch.randn(8, 8) / 8)
+    with torch.no_grad():
+        data = tl.trace(model.eval(), x, save="none").data
+    before = os.times()
+    drawing = draw_trace(data, None, {})
+    content = drawing.data
+    after = os.times()
+    own = after.user + after.system - before.user - before.system
+    engine = after.children_user + after.children_system - before.children_user - before.children_system
+    return {"python": own, "engine": engine}, drawing.dot.count(' class="op"'), len(content)
 
 
 def digest_elsewhere(ops: int, hash_seed: str) -> str:
@@ -81,6 +105,13 @@ def main() -> int:
             broken.append(f"{name}: the bytes differ within one process")
         if name == "plain":
             digests = {hashlib.sha256(run[1].encode()).hexdigest() for run in runs}
+    for name in ("nested", "chain"):
+        steps, count, size = draw_large(name)
+        total = sum(steps.values())
+        detail = "  ".join(f"{step} {seconds:.2f}" for step, seconds in steps.items())
+        print(f"{name:6} {count} ops to SVG  {detail}  together {total:.2f} s CPU  ({size / 1e6:.1f} MB)")
+        if total > LARGE_LIMIT_S:
+            broken.append(f"{name}: more than {LARGE_LIMIT_S:g} s")
     digests |= {digest_elsewhere(args.ops, seed) for seed in ("1", "2")}
     if len(digests) > 1:
         broken.append("plain: the bytes differ between processes")

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-LIMIT_US = 40.0
+LIMIT_US = 20.0
 LIMIT_GROWTH = 1.25
 MODELS = ("rnn", "chain2k", "chain5k", "chain20k", "chain50k", "resnet50", "vit_b_16", "gpt2_tiny")
 GROWTH = ("chain5k", "chain20k", "chain50k")

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import torch
 
+from torchlens.capture.forwards import FORWARD
 from torchlens.records.ops import CallSite
 
 _TORCH = str(Path(torch.__file__).resolve().parent) + os.sep
-_OURS = str(Path(__file__).resolve().parent) + os.sep
-_LONGEST = 2 * 200
+_PACKAGE = Path(__file__).resolve().parent.parent
+# Not the whole package: the example models in it are a user's code like any other.
+_OURS = tuple(str(_PACKAGE / name) + os.sep for name in ("analysis", "capture", "proof"))
+LONGEST = 2 * 200
 _CALL_IMPL = torch.nn.Module._call_impl.__code__
 
 
@@ -33,10 +36,10 @@ class Sites:
         """The site of what a frame is about to call."""
         key: list[int] = []
         inner = frame
-        while frame is not None and (code := frame.f_code) is not _CALL_IMPL:
+        while frame is not None and (code := frame.f_code) is not _CALL_IMPL and code is not FORWARD:
             key.append(id(code))
             key.append(frame.f_lasti)
-            if len(key) == _LONGEST:
+            if len(key) == LONGEST:
                 break
             frame = frame.f_back
         site = tuple(key)
@@ -63,7 +66,7 @@ def decode(site: tuple[object, ...]) -> CallSite | None:
 @lru_cache(maxsize=4096)
 def is_internal(filename: str) -> bool:
     """Whether a file belongs to torch or to the recorder."""
-    return filename.startswith((_TORCH, _OURS, "<frozen"))
+    return filename.startswith((_TORCH, *_OURS, "<frozen"))
 
 
 def _line(code: types.CodeType, offset: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter_ns
 from typing import Any
 
@@ -19,16 +19,29 @@ from torch.utils._device import DeviceContext
 from torchlens.capture.callsite import Sites
 from torchlens.capture.event_log import NO_WRITES, Call, EventLog, Writes
 from torchlens.capture.events import BoolRead
-from torchlens.capture.functions import OPEN, READ, SHARES_MEMORY, SILENT_WRITES, SKIP, Bodies, FunctionInfo, info_of
+from torchlens.capture.functions import (
+    OPEN,
+    READ,
+    SHARES_MEMORY,
+    SILENT_WRITES,
+    SKIP,
+    TESTS,
+    Bodies,
+    FunctionInfo,
+    info_of,
+)
+from torchlens.capture.kinds import PLAIN_TYPES
+from torchlens.capture.renaming import rename_last_op
 from torchlens.capture.shortcut import Shortcut
-from torchlens.capture.tensors import PLAIN_TYPES, flat_tensors
+from torchlens.capture.tensors import flat_tensors
 
 
 class Recorder(TorchFunctionMode):
     """Records the torch calls of one forward pass into a log.
 
-    tests: every tensor that Python turned into a bool; composites: (first event, one past the
-    last, name) of opened functions that made several ops, inner ones first.
+    tests: every tensor that Python turned into a bool; reads: nodes that left as another Python value, by the name of
+    the call that read them; classes: types met that are not torch's own, or may not be; composites: (first event, one
+    past the last, name) of opened functions that made several ops, inner ones first.
     """
 
     fast = True
@@ -38,6 +51,8 @@ class Recorder(TorchFunctionMode):
         self.log, self.sites = log, Sites()
         self._shortcut = Shortcut(log)
         self.tests: list[BoolRead] = []
+        self.reads: dict[str, list[int]] = {}
+        self.classes: dict[type, None] = {}
         self.composites: list[tuple[int, int, str]] = []
         self._bodies = Bodies()
         self._opening: list[tuple[object, int]] = []
@@ -67,6 +82,8 @@ class Recorder(TorchFunctionMode):
                 return out
         # Torch names its own Parameter here too; only a class of the user has a say.
         overridden = bool(types) and not PLAIN_TYPES.issuperset(types)
+        if overridden:
+            self.classes.update(dict.fromkeys(types))
         if info.action == OPEN and not overridden and not _foreign_modes():
             return self._open(info, args, kwargs or {})
         if info.action == READ:
@@ -80,12 +97,14 @@ class Recorder(TorchFunctionMode):
         args: tuple[Any, ...],
         kwargs: dict[str, Any] | None,
         *,
-        params: tuple[int, ...] = (),
+        state: Mapping[str, torch.Tensor] | None = None,
+        written: list[torch.Tensor] | None = None,
         overridden: bool = False,
     ) -> Any:
         """Run one call and log it.
 
-        params: parameters it is known to use beside those among its arguments; overridden: an argument's class handles
+        state: parameters and buffers by address that it is known to read beside its arguments; written: filled by the
+        call itself with tensors that it wrote without their version telling; overridden: an argument's class handles
         torch functions itself.
         """
         site = self.sites.walk(sys._getframe(2))
@@ -96,19 +115,28 @@ class Recorder(TorchFunctionMode):
                 call, writes = self._before(info, args, kwargs)
         else:
             call, writes = self._before(info, args, kwargs)
-        if params:
-            call.params = params
+        if state:
+            self.log.read_state(call, state)
+            if written is not None and self.log.payloads is not None:
+                self.log.payloads.save_from_write(state.values())
+        if written is not None:
+            writes = Writes(writes.named, written)
         start = perf_counter_ns()
         out = func(*args, **kwargs) if kwargs else func(*args)
         nanoseconds = perf_counter_ns() - start
         self._append(info, call, out, nanoseconds, site, writes, guarded=guarded)
         return out
 
+    def is_on(self) -> bool:
+        """Whether calls made now reach the recorder."""
+        return any(torch._C._get_function_stack_at(i) is self for i in range(torch._C._len_torch_function_stack()))
+
     def _append(
         self, info: FunctionInfo, call: Call, out: Any, nanoseconds: int, site: tuple[object, ...],
         writes: Writes = NO_WRITES, *, guarded: bool = False,
     ) -> None:  # fmt: skip
         if guarded or (isinstance(out, torch.Tensor) and type(out) not in PLAIN_TYPES):
+            self.classes.update((type(tensor), None) for tensor in flat_tensors(out))
             with torch._C.DisableTorchFunction():
                 self.log.append_op(info, call, out, nanoseconds, site, writes)
         else:
@@ -125,17 +153,27 @@ class Recorder(TorchFunctionMode):
 
     def _read(self, info: FunctionInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A tensor leaves the graph as a Python value; a bool is a possible branch test."""
-        tensor = args[0] if args and isinstance(args[0], torch.Tensor) else None
-        if tensor is not None and info.name in SHARES_MEMORY and self.log.payloads is not None:
+        log, tensor = self.log, args[0] if args and isinstance(args[0], torch.Tensor) else None
+        shares = tensor is not None and info.name in SHARES_MEMORY
+        if shares and log.payloads is not None:
             with torch._C.DisableTorchFunction():
-                self.log.payloads.expose(tensor)
+                log.payloads.expose(args[0])
         out = info.func(*args, **kwargs)
-        if tensor is not None and info.name == "__bool__":
-            entry = self.log.tensors.find(tensor)
-            if entry is not None and entry.node >= 0:
-                site, log = self.sites.walk(sys._getframe(2)), self.log
-                self.tests.append(BoolRead(entry.node, bool(out), site, log.modules.current, len(log.events)))
+        if shares and not isinstance(out, (torch.UntypedStorage, torch.TypedStorage)):
+            log.tensors.aliases.hold(args[0], out)
+        node = -1 if tensor is None else log.node_of(tensor)
+        if node < 0:
+            return out
+        if info.name in TESTS:
+            site = self.sites.walk(sys._getframe(2))
+            self.tests.append(BoolRead(node, bool(out), site, log.modules.current, len(log.events)))
+        else:
+            self.reads.setdefault(info.name.strip("_"), []).append(node)
         return out
+
+    def opened(self) -> list[str]:
+        """Names of the opened functions that are running, outermost first."""
+        return [str(getattr(func, "__name__", "")) for func, _ in self._opening]
 
     def _open(self, info: FunctionInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a Python-level torch function so that its inner calls are seen; one inner op takes its public name."""
@@ -155,7 +193,7 @@ class Recorder(TorchFunctionMode):
         nanoseconds = perf_counter_ns() - start
         made = log.op_count - before
         if made == 1:
-            log.rename_last_op(info, args, kwargs)
+            rename_last_op(log, info, args, kwargs)
         elif made > 1:
             self.composites.append((first, len(log.events), info.name))
         elif any(log.tensors.find(tensor) is None for tensor in flat_tensors(out)):
@@ -188,8 +226,10 @@ def _writes_of(info: FunctionInfo, args: tuple[Any, ...], kwargs: dict[str, Any]
     if "out" in kwargs:
         return Writes(flat_tensors(kwargs["out"]), [])
     if isinstance(info.func, torch._ops.OpOverload):
-        return Writes(flat_tensors([args, kwargs]), [])
-    return Writes(flat_tensors(args[0] if args else kwargs.get("input", kwargs.get("self"))), [])
+        places = enumerate(info.func._schema.arguments)
+        found = [_argument(args, kwargs, i, a.name) for i, a in places if a.alias_info and a.alias_info.is_write]
+        return Writes(flat_tensors(found), [])
+    return Writes(flat_tensors(args[0]) if args else flat_tensors(kwargs)[:1], [])
 
 
 def _argument(args: tuple[Any, ...], kwargs: dict[str, Any], position: int, name: str) -> Any:

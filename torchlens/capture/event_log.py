@@ -6,6 +6,8 @@ under `DisableTorchFunction`, because it asks tensors for their geometry.
 
 from __future__ import annotations
 
+import types
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 import torch
@@ -24,7 +26,7 @@ from torchlens.capture.events import (
 )
 from torchlens.capture.functions import RECORD, FunctionInfo
 from torchlens.capture.modules import ModuleTable
-from torchlens.capture.tensors import NO_VERSION, TensorTable, flat_tensors, map_tensors, scalar_value, version_of
+from torchlens.capture.tensors import NO_VERSION, TensorTable, extent, flat_tensors, scalar_value, version_of
 from torchlens.capture.values import Payloads
 from torchlens.inputs.leaves import leaves
 from torchlens.records.tensors import TensorSpec
@@ -38,6 +40,10 @@ ATOMS = frozenset({
     int, float, bool, str, complex, type(None), type(...), torch.dtype, torch.device, torch.layout,
     torch.memory_format, torch.Size,
 })  # fmt: skip
+
+
+# Numbers of a list that are kept; a figure shows the first few.
+_LONG = 1024
 
 
 class Writes(NamedTuple):
@@ -104,16 +110,34 @@ class EventLog:
             call.kwargs = {key: self._consume_nested(value, (key,), call) for key, value in kwargs.items()}
         return call
 
+    def read_state(self, call: Call, state: Mapping[str, torch.Tensor]) -> None:
+        """Look up parameters and buffers that a call reads although they are not among its arguments."""
+        for address, tensor in state.items():
+            self._consume(tensor, (address,), call)
+
     def _consume_nested(self, value: object, position: Position, call: Call) -> object:
         if isinstance(value, torch.Tensor):
             return self._consume(value, position, call)
         if isinstance(value, (list, tuple)) and type(value) is not torch.Size:
+            if len(value) > _LONG and all(type(part) in ATOMS for part in value):
+                return value[:_LONG]
             parts = [self._consume_nested(part, (*position, i), call) for i, part in enumerate(value)]
             # As an index a list and a tuple do not mean the same.
             return parts if isinstance(value, list) else tuple(parts)
         if isinstance(value, dict):
             return {key: self._consume_nested(part, (*position, str(key)), call) for key, part in value.items()}
+        if isinstance(value, (torch.UntypedStorage, torch.TypedStorage)):
+            self._consume_storage(value, position, call)
         return value if type(value) in ATOMS else _stand_in(value)
+
+    def _consume_storage(
+        self, storage: torch.UntypedStorage | torch.TypedStorage, position: Position, call: Call
+    ) -> None:
+        """Note the tensor whose memory an argument is."""
+        first = storage.data_ptr()
+        made = self.tensors.aliases.at(first, first + storage.nbytes()) if first else None
+        if made is not None:
+            call.parents.append((made.node, made.output, position, False))
 
     def _consume(self, tensor: torch.Tensor, position: Position, call: Call) -> TensorSpec:
         """Note one tensor argument; returns its spec, the stand-in for it among the recorded arguments."""
@@ -145,6 +169,15 @@ class EventLog:
         entry = self.tensors.find(tensor)
         return entry.spec if entry is not None else self.tensors.spec_of(tensor)
 
+    def node_of(self, tensor: torch.Tensor) -> int:
+        """The node whose value a tensor holds, made for a buffer or constant read the first time; -1 for parameters."""
+        entry = self.tensors.find(tensor)
+        if entry is not None and entry.node >= 0:
+            return entry.node
+        with torch._C.DisableTorchFunction():
+            parents = self.read((tensor,), None).parents
+        return parents[0][0] if parents else -1
+
     # -- ops
     def append_op(
         self, info: FunctionInfo, call: Call, out: object, nanoseconds: int, site: tuple[object, ...],
@@ -159,6 +192,7 @@ class EventLog:
             self.tensors.loose = True
         value: object = None
         if isinstance(out, torch.Tensor):
+            # An argument handed back, a parameter too, is from now on what this call made: nobody can tell them apart.
             outs = [register(out, node).spec]
             if outs[0].shape == ():
                 value = scalar_value(out, outs[0])
@@ -178,7 +212,7 @@ class EventLog:
         if self.payloads is not None:
             self.payloads.keep(node, out, written)
         for observer in self.observers:
-            observer.saw(node, out)
+            observer.saw(node, list({id(t): t for t in written}.values()) if out is None else out)
         for tensor, state in buffers:
             self._new_buffer_version(tensor, state, ((node, 0, (), False),))
 
@@ -201,38 +235,6 @@ class EventLog:
             else:
                 outs.append(self.tensors.register(tensor, node, len(outs), state).spec)
         return buffers
-
-    def rename_last_op(self, info: FunctionInfo, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
-        """Give the last op the function and arguments that the user wrote."""
-        event = self.events[self.last_op]
-        self.events[self.last_op] = event._replace(
-            info=info,
-            parents=self._renamed_parents(event.parents, args, kwargs),
-            args=tuple(map_tensors(value, self.spec_of) for value in args),
-            kwargs={key: map_tensors(value, self.spec_of) for key, value in kwargs.items()},
-        )
-
-    def _renamed_parents(
-        self, parents: tuple[Parent, ...], args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> tuple[Parent, ...]:
-        """The same parents at the positions where the user passed them; as they were if one is not among those."""
-        passed = [(t, p) for i, value in enumerate(args) for t, p in _placed(value, (i,))]
-        passed += [(t, p) for key, value in kwargs.items() for t, p in _placed(value, (key,))]
-        places: dict[tuple[int, int, bool], list[Position]] = {}
-        for tensor, position in passed:
-            entry = self.tensors.find(tensor)
-            if entry is not None:
-                places.setdefault((entry.node, entry.output, False), []).append(position)
-                for writer in entry.late:
-                    places.setdefault((writer, 0, True), []).append(position)
-        order = {position: k for k, (_, position) in enumerate(passed)}
-        renamed: list[Parent] = []
-        for node, output, _, late in parents:
-            found = places.get((node, output, late))
-            if not found:
-                return parents
-            renamed.append((node, output, found.pop(0), late))
-        return tuple(sorted(renamed, key=lambda parent: order[parent[2]]))
 
     def _append(
         self, kind: str, info: FunctionInfo | None, parents: tuple[Parent, ...], outs: tuple[TensorSpec, ...],
@@ -276,11 +278,20 @@ class EventLog:
         return node
 
     def _adopt(self, tensor: torch.Tensor) -> Known:
-        """An argument that no recorded call made: state read for the first time, or a constant from outside."""
+        """An argument that no recorded call made: in the memory of one that was made, new state, or a constant."""
         state = self.modules.state_of(tensor)
-        path = "" if state else self.modules.attribute_path(tensor)
-        node = -1 if state else self._source(CONSTANT, tensor, path, Call([], []))
-        return self.tensors.register(tensor, node, 0, state)
+        made = self.tensors.aliases.find(tensor)
+        if made is not None and self.events[made.node].kind != CONSTANT:
+            return self.tensors.alias(tensor, made, state)
+        if not state:
+            return self._constant(tensor)
+        # Its memory is nobody's that is known: what was written there was written to tensors that are gone.
+        self.tensors.forget_writes(tensor)
+        return self.tensors.register(tensor, -1, 0, state)
+
+    def _constant(self, tensor: torch.Tensor) -> Known:
+        node = self._source(CONSTANT, tensor, self.modules.attribute_path(tensor), Call([], []))
+        return self.tensors.register(tensor, node)
 
     def _read_state(self, tensor: torch.Tensor, entry: Known, call: Call) -> Known:
         """The entry of a buffer, read as a node, or of a lazy parameter, materialised meanwhile."""
@@ -299,6 +310,17 @@ class EventLog:
         call.buffers = (-1 - state,)
         node = self._source(BUFFER, tensor, self.modules.buffer_addresses[-1 - state], call, parents)
         return self.tensors.register(tensor, node, 0, state)
+
+    def reassign(self, before: torch.Tensor, value: torch.Tensor) -> None:
+        """A tensor was put in the place of a buffer: the next version of it, made by what made the tensor."""
+        old, new = self.tensors.find(before), self.tensors.current(value) or self._constant(value)
+        state = self.modules.rebind(before, value)
+        if not state:
+            return
+        if old is not None and old.node >= 0:
+            self.tensors.replace(before, old._replace(state=0))
+        parents = [(new.node, new.output, (), False), *((node, 0, (), True) for node in new.late)]
+        self._new_buffer_version(value, state, tuple(parents))
 
     # -- module boundaries
     def claim_state(self) -> None:
@@ -347,20 +369,16 @@ class EventLog:
 
 
 def _written(call: Call, writes: Writes) -> list[torch.Tensor]:
-    """Arguments that the call wrote, by their version; for inference tensors, which have none, by the call's name."""
+    """Arguments that the call wrote, by their version; for inference tensors, which have none, by the call's name.
+
+    A view that is only read shares its counter with what is written beside it: it is none that the name announced.
+    """
     written = [tensor for tensor, version in call.tensors if version_of(tensor) != version]
+    if len(written) > 1 and writes.named:
+        named = {id(tensor) for tensor in writes.named}
+        counters = {place[0] for tensor in writes.named if (place := extent(tensor)) is not None}
+        written = [t for t in written if id(t) in named or (place := extent(t)) is None or place[0] not in counters]
     return written + [tensor for tensor in writes.named if version_of(tensor) == NO_VERSION]
-
-
-def _placed(value: object, position: Position) -> list[tuple[torch.Tensor, Position]]:
-    """Tensors of one argument with their positions."""
-    if isinstance(value, torch.Tensor):
-        return [(value, position)]
-    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
-        return [pair for i, part in enumerate(value) for pair in _placed(part, (*position, i))]
-    if isinstance(value, dict):
-        return [pair for key, part in value.items() for pair in _placed(part, (*position, str(key)))]
-    return []
 
 
 def _stand_in(value: object) -> object:
@@ -369,4 +387,5 @@ def _stand_in(value: object) -> object:
         return slice(*[part if isinstance(part, int) else None for part in (value.start, value.stop, value.step)])
     if isinstance(value, (int, float, str, complex)):
         return value
-    return getattr(value, "__name__", type(value).__name__)
+    named = isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType))  # any other may run code
+    return value.__name__ if named else type(value).__name__

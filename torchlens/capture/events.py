@@ -6,7 +6,6 @@ cost several times more.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -30,7 +29,7 @@ class Known(NamedTuple):
     a buffer; late: events that wrote to its storage through another alias since.
     """
 
-    ref: weakref.ref[torch.Tensor]
+    ref: Callable[[], torch.Tensor | None]
     node: int
     output: int
     version: int

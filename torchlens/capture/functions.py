@@ -30,19 +30,25 @@ _READS = frozenset(
         "numpy",
         "__array__",
         "__dlpack__",
+        "untyped_storage",
+        "storage",
+        "is_nonzero",
+        "backward",
     }
 )
-SHARES_MEMORY = frozenset({"numpy", "__array__", "__dlpack__"})
+# Reads that may decide a branch.
+TESTS = frozenset({"__bool__", "is_nonzero"})
+SHARES_MEMORY = frozenset({"numpy", "__array__", "__dlpack__", "untyped_storage", "storage"})
 # Queries asked so often that looking at their arguments would cost more than they do; and functions whose inside is
 # Python's own protocol work, which no reader of a figure wants to see.
 _SKIPPED = frozenset({
     "size", "dim", "ndimension", "numel", "nelement", "stride", "storage_offset", "element_size", "data_ptr",
     "is_contiguous", "is_floating_point", "is_complex", "is_signed", "is_inference", "is_cuda", "is_nested",
-    "is_sparse", "is_quantized", "is_tensor", "is_storage", "get_device", "untyped_storage", "storage", "has_names",
+    "is_sparse", "is_quantized", "is_tensor", "is_storage", "get_device", "has_names",
     "requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook", "_is_view",
     "_is_zerotensor", "is_neg", "is_conj", "is_same_size", "is_set_to", "_version", "share_memory_", "is_shared",
     "is_pinned", "__repr__", "__format__", "__reduce_ex__", "__setstate__", "__hash__", "__len__",
-    "__dir__", "backward", "__dlpack_device__", "_set_grad_enabled", "set_grad_enabled",
+    "__dir__", "__dlpack_device__", "_set_grad_enabled", "set_grad_enabled",
     "is_grad_enabled", "result_type", "can_cast", "promote_types", "broadcast_shapes", "dim_order", "names",
     "refine_names", "rename_", "_has_compatible_shallow_copy_type",
 })  # fmt: skip
@@ -100,14 +106,22 @@ def info_of(func: Callable[..., Any]) -> FunctionInfo:
         return _classify(func)
     if info is None:
         info = _classify(func)
-        # A function of the user may hold a model in its closure and would never be let go.
-        if not isinstance(func, types.FunctionType) or _is_torch(func):
+        if is_lasting(func):
             _KNOWN[func] = info
     return info
 
 
+def is_lasting(func: Callable[..., Any]) -> bool:
+    """Whether a callable stays for the life of the process; one of the user may hold a model, and is to be let go."""
+    if isinstance(func, types.FunctionType):
+        return _is_torch(func)
+    return isinstance(func, (*_BUILTIN_TYPES, torch._ops.OpOverload, torch._ops.OpOverloadPacket))
+
+
 def _classify(func: Callable[..., object]) -> FunctionInfo:
     name = str(getattr(func, "__name__", type(func).__name__))
+    if isinstance(func, torch._ops.OpOverload):
+        name = name.partition(".")[0]
     if name in ("__get__", "__set__", "__delete__"):
         return _classify_property(func, name)
     mutates = _mutates(func, name)

@@ -23,13 +23,14 @@ _REGISTRIES = ("_modules", "_parameters", "_buffers")
 class ModuleTable:
     """Addresses and running calls of one model.
 
-    state: id of a parameter -> 1 + its index, of a buffer -> -1 - its index; current: index of the running call;
+    state: id of a parameter -> 1 + its index, of a buffer -> -1 - its index; current: index of the running call, which
+    is one of module `running`;
     call_sites and call_parents: per call, the frames that made it and the call around it; fresh: state registered
     since the forward began, to be claimed by the event log.
     """
 
     def __init__(self, model: nn.Module) -> None:
-        self.current = 0
+        self.current, self.running = 0, model
         self.state: dict[int, int] = {}
         self.fresh: list[torch.Tensor] = []
         self.buffer_addresses: list[str] = []
@@ -41,17 +42,16 @@ class ModuleTable:
         self._namesakes: dict[str, int] = {}
         self._params: list[tuple[torch.Tensor, list[str]]] = []
         self._buffers: list[tuple[torch.Tensor, list[str]]] = []
+        self._retired: list[torch.Tensor] = []
         # one entry per module call
         self._call_module: list[int] = []
-        self._call_number: list[int] = []
         self.call_parents: list[int | None] = []
         self._call_first: list[int] = []
         self._call_last: list[int] = []
         self._call_before: list[int] = []
-        self._call_outputs: list[tuple[tuple[int, int], ...]] = []
-        self._call_done: list[bool] = []
+        # None until the call returns
+        self._call_outputs: list[tuple[tuple[int, int], ...] | None] = []
         self.call_sites: list[tuple[object, ...]] = []
-        self._times: list[int] = []
         self._add(model, "", registered=True)
         self.fresh.clear()
 
@@ -81,7 +81,6 @@ class ModuleTable:
             self._modules.append(module)
             self._addresses.append([])
             self._registered.append(registered)
-            self._times.append(0)
         if address in self._taken or len(self._addresses[index]) >= _MOST_ADDRESSES:
             return False
         self._taken.add(address)
@@ -109,6 +108,10 @@ class ModuleTable:
         elif known * sign > 0 and address not in table[abs(known) - 1][1]:
             table[abs(known) - 1][1].append(address)
 
+    def all(self) -> list[nn.Module]:
+        """All modules met so far."""
+        return self._modules
+
     def owned(self) -> Iterator[tuple[torch.Tensor, int]]:
         """All parameters and buffers with what `state` says of them."""
         yield from ((tensor, 1 + i) for i, (tensor, _) in enumerate(self._params))
@@ -128,6 +131,11 @@ class ModuleTable:
                 self._own_state(self._below(owner, name), tensor, self._buffers, -1)
         return self.state.get(id(tensor), 0)
 
+    def add_param(self, module: nn.Module, name: str, param: nn.Parameter) -> None:
+        """A parameter given to a module of the model during the forward; to be claimed."""
+        if id(module) in self._index and module._parameters.get(name) is param:
+            self._own_state(self._below(module, name), param, self._params, 1)
+
     # -- calls
     def enter(self, module: nn.Module, events: int, ops: int, site: tuple[object, ...]) -> int:
         """Open a call of a module; one met for the first time outside the tree is given an address."""
@@ -136,50 +144,65 @@ class ModuleTable:
             self._add(module, self._found_address(module), registered=False)
             index = self._index[id(module)]
         call = len(self._call_module)
-        self._times[index] += 1
         self._call_module.append(index)
-        self._call_number.append(self._times[index])
         self.call_parents.append(self.current if call else None)
         self._call_first.append(events)
         self._call_last.append(events)
         self._call_before.append(ops)
-        self._call_outputs.append(())
-        self._call_done.append(False)
+        self._call_outputs.append(None)
         self.call_sites.append(site)
-        self.current = call
+        self.current, self.running = call, module
         return call
 
     def leave(self, call: int, events: int) -> None:
         """Close a call, however it ended."""
         self._call_last[call] = events
         self.current = self.call_parents[call] or 0
+        self.running = self._modules[self._call_module[self.current]]
 
     def returned(self, call: int, outputs: tuple[tuple[int, int], ...]) -> None:
         """Note what a call returned; without this it counts as left by an exception."""
         self._call_outputs[call] = outputs
-        self._call_done[call] = True
 
     def is_done(self, call: int) -> bool:
         """Whether the call has returned."""
-        return self._call_done[call]
+        return self._call_outputs[call] is not None
+
+    def knows(self, module: nn.Module) -> bool:
+        """Whether the module was met: as part of the model, or by running."""
+        return id(module) in self._index
 
     def addresses_of_call(self, call: int) -> list[str]:
         """All addresses of the module of a call, the first one first."""
         return self._addresses[self._call_module[call]]
 
-    def call_number(self, call: int) -> int:
-        """How often the module had been called with this call, from 1."""
-        return self._call_number[call]
+    def module_of_call(self, call: int) -> int:
+        """Index of the module of a call."""
+        return self._call_module[call]
 
     def param_address(self, index: int) -> str:
         """First address of a parameter."""
         return self._params[index][1][0]
 
-    def params_below_current(self) -> tuple[int, ...]:
-        """Parameters of the running module and everything below it."""
-        module = self._modules[self._call_module[self.current]]
-        prefix = _join(self._addresses[self._index[id(module)]][0], "")
-        return tuple(i for i, (_, names) in enumerate(self._params) if names[0].startswith(prefix))
+    def state_below_current(self) -> dict[str, torch.Tensor]:
+        """Parameters and buffers of the running module and everything below it, by address."""
+        address = self._addresses[self._call_module[self.current]][0]
+        prefix = f"{address}." if address else ""
+        return {names[0]: tensor for tensor, names in (*self._params, *self._buffers) if names[0].startswith(prefix)}
+
+    def is_buffer(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor is a registered buffer."""
+        return self.state.get(id(tensor), 0) < 0
+
+    def rebind(self, before: torch.Tensor, value: torch.Tensor) -> int:
+        """Let another tensor be the buffer that one was; returns what `state` says of it, 0 if it is no buffer."""
+        state = self.state.get(id(before), 0)
+        if state >= 0 or id(value) in self.state:
+            return 0
+        self.state[id(value)] = self.state.pop(id(before))
+        self._retired.append(before)  # its id must not come to mean another tensor
+        self._buffers[-1 - state] = (value, self._buffers[-1 - state][1])
+        return state
 
     def is_silent(self, call: int, ops: int) -> bool:
         """Whether no op was recorded since the call began."""
@@ -255,14 +278,16 @@ class ModuleTable:
         ops: list[list[int]] = [[] for _ in self._call_module]
         for node, call in op_calls:
             ops[call].append(node)
-        rows = zip(
-            self._call_module, self._call_number, self.call_parents, ops, self._call_outputs, self._call_first,
-            self._call_last, self._call_done, strict=True,
-        )  # fmt: skip
-        return [
-            ModuleCall(call, module, number, parent, tuple(own), outputs, (first, last), done)
-            for call, (module, number, parent, own, outputs, first, last, done) in enumerate(rows)
-        ]
+        times = [0] * len(self._modules)
+        records: list[ModuleCall] = []
+        for call, module in enumerate(self._call_module):
+            times[module] += 1
+            outputs, span = self._call_outputs[call], (self._call_first[call], self._call_last[call])
+            records.append(ModuleCall(
+                call, module, times[module], self.call_parents[call], tuple(ops[call]), outputs or (), span,
+                outputs is not None,
+            ))  # fmt: skip
+        return records
 
     def param_records(self, spec_of: Callable[[torch.Tensor], TensorSpec]) -> list[ParamRecord]:
         """All parameters in `named_parameters` order; sizes as after the forward, so that lazy ones have theirs."""

@@ -13,6 +13,8 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
+from torchlens.capture.tensors import changed
+
 
 @dataclass(slots=True)
 class Receipt:
@@ -75,16 +77,20 @@ class _Buffers:
     @torch.no_grad()
     def restore(self) -> Iterator[str]:
         """Put back what changed; gives the address of each restored buffer."""
-        changed = {key for key, (tensor, value) in self._values.items() if not torch.equal(tensor, value)}
-        for key in sorted(changed):
+        written = {key for key, (tensor, value) in self._values.items() if changed(value, tensor)}
+        for key in sorted(written):
             tensor, value = self._values[key]
-            tensor.copy_(value)
+            with torch.inference_mode(tensor.is_inference()):
+                if tensor.shape == value.shape:
+                    tensor.copy_(value)
+                else:
+                    tensor.data = value
         for prefix, module, held in self._owners:
             for name, tensor in held.items():
                 reassigned = module._buffers.get(name) is not tensor
                 if reassigned:
                     module._buffers[name] = tensor
-                if reassigned or id(tensor) in changed:
+                if reassigned or id(tensor) in written:
                     yield f"{prefix}.{name}" if prefix else name
 
 
@@ -97,6 +103,7 @@ def state_hash(model: nn.Module) -> str:
             continue
         digest.update(f"{value.dtype}{tuple(value.shape)}".encode())
         if value.layout is torch.strided and not value.is_quantized and value.device.type != "meta":
-            flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+            # A copy: memory that numpy has seen cannot be resized any more.
+            flat = value.detach().cpu().contiguous().clone().reshape(-1).view(torch.uint8)
             digest.update(flat.numpy().data)
     return digest.hexdigest()

@@ -1,83 +1,65 @@
-"""One recording: everything entered and left in one place, also when the forward raises."""
+"""Watching one forward pass: module boundaries, script calls and doors, also when the forward raises."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import torch
 from torch import nn
 
-from torchlens.base.errors import fail
-from torchlens.capture import finish, patches
-from torchlens.capture.advisories import about_call
+from torchlens.capture.advisories import SHOWN, about_call, about_classes, about_reads, about_run, advisory
 from torchlens.capture.dispatch import Recorder
+from torchlens.capture.doors import Doorkeeper
 from torchlens.capture.event_log import EventLog
+from torchlens.capture.forwards import forward_classes
 from torchlens.capture.functions import RECORD, FunctionInfo
+from torchlens.capture.measures import Measures
 from torchlens.capture.modules import ModuleTable
+from torchlens.capture.selection import select
+from torchlens.capture.tensors import changed, undispatched
 from torchlens.capture.values import Payloads
 from torchlens.inputs.leaves import argument_leaves, leaves, named_forward
-from torchlens.records.provenance import InputProvenance, Outcome
 from torchlens.records.trace_data import TraceData
-
-
-@dataclass(slots=True)
-class Recording:
-    """What one run left behind. payloads and result are None when only metadata was recorded."""
-
-    data: TraceData
-    payloads: Payloads | None
-    result: object
-
-
-def record(
-    model: nn.Module,
-    args: tuple[object, ...],
-    kwargs: Mapping[str, object],
-    *,
-    keep_values: bool,
-    provenance: InputProvenance | None = None,
-) -> tuple[Recording, list[BaseException]]:
-    """Run the model once and record it.
-
-    Returns the recording, which holds what ran before if the forward raised, and a list with the exception that ended
-    it, to be emptied by whoever raises it: a frame that kept the exception would tie it, and all that its traceback
-    holds, into a cycle. Random streams, flags, hooks and the caller's objects are as after a plain call.
-    """
-    if patches.is_active():
-        fail("trace_nested", "a trace of this thread is already running")
-    with torch._C.DisableTorchFunction():
-        session = Session(model, keep_values=keep_values)
-    with patches.watching(session):
-        result, raised = session.run(args, dict(kwargs))
-        with torch._C.DisableTorchFunction():
-            outcome = Outcome(not raised, _describe(raised), keep_values, list(session.advisories))
-            data = finish.build(session.recorder, model, outcome, provenance or InputProvenance())
-    return Recording(data, session.log.payloads, result if keep_values else None), raised
-
-
-def _describe(raised: list[BaseException]) -> str:
-    if not raised:
-        return ""
-    name = type(raised[0]).__name__
-    try:
-        return f"{name}: {raised[0]}"
-    except Exception:  # noqa: BLE001 - the text of a user's exception is the user's code
-        return name
+from torchlens.settings.capture_options import CaptureOptions
 
 
 class Session:
     """Watches one forward pass: module boundaries and script calls here, torch functions in the recorder."""
 
-    def __init__(self, model: nn.Module, *, keep_values: bool) -> None:
+    def __init__(
+        self, model: nn.Module, options: CaptureOptions, recorder: Callable[[EventLog], Recorder] = Recorder
+    ) -> None:
         self.model = model
         self.modules = ModuleTable(model)
-        self.log = EventLog(self.modules, Payloads() if keep_values else None)
-        self.recorder = Recorder(self.log)
+        self.forward_classes = forward_classes(self.modules.all())
+        self._params_before = sum(state > 0 for state in self.modules.state.values())
+        self._measures = Measures(options)
+        self.log = EventLog(self.modules, None, self._measures.observers)
+        self.recorder = recorder(self.log)
+        self.doorkeeper = Doorkeeper(self.recorder)
+        self.selection = select(options.save, self.log, self.recorder.opened)
+        if options.keeps_values:
+            self.log.payloads = Payloads(self.selection.wants if self.selection is not None else None)
         self._root_pending = False
-        # Ordered, each once.
+        # Codes, ordered, each once.
         self.advisories: dict[str, None] = {}
+
+    def complete(self, data: TraceData) -> None:
+        """Put into a finished trace what was measured in passing, and what its reader has to know."""
+        self._measures.fill(data)
+        if self.doorkeeper.threads and "ops_in_other_threads" not in self.advisories:
+            self.advisories["threads_started"] = None
+        rows = [*map(advisory, self.advisories), *about_run(data, self._params_before)]
+        rows += about_reads(data, self.recorder.reads)
+        rows += about_classes(self.recorder.classes)
+        data.annotations["capture_advisories"] = rows
+        data.outcome.advisories.extend(row["text"] for row in rows if row["code"] in SHOWN)
+
+    def ran_elsewhere(self, module: nn.Module) -> None:
+        """A module of the model is called by a thread that is not recorded."""
+        if self.modules.knows(module):
+            self.advisories["ops_in_other_threads"] = None
 
     def run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[object, list[BaseException]]:
         """Run the forward; outputs become nodes only if it returned. Gives its result, and what it raised."""
@@ -106,7 +88,7 @@ class Session:
     ) -> object:
         """One module call: its frame is closed whatever happens inside."""
         log, modules = self.log, self.modules
-        if note := about_call(module, args, kwargs):
+        if isinstance(module, nn.TransformerEncoder) and (note := about_call(module, args, kwargs)):
             self.advisories[note] = None
         if self._root_pending and module is self.model:
             self._root_pending = False
@@ -129,13 +111,26 @@ class Session:
         """One opaque op per script call; the arguments and results are ordinary tensors, so no arrow is lost."""
         name = str(getattr(script, "name", "script"))
         info = FunctionInfo(_script, "script" if name == "forward" else name, RECORD, False)
-        params = self.modules.params_below_current() if isinstance(script, torch._C.ScriptMethod) else ()
+        state = self.modules.state_below_current() if isinstance(script, torch._C.ScriptMethod) else {}
+        written: list[torch.Tensor] = []
 
         def call(*inner: object, **named: object) -> object:
-            return plain(script, *inner, **named)
+            buffers = {name: tensor for name, tensor in state.items() if self.modules.is_buffer(tensor)}
+            before = {name: undispatched(tensor.clone) for name, tensor in buffers.items()}
+            out = plain(script, *inner, **named)
+            written.extend(state[name] for name, value in before.items() if changed(value, state[name]))
+            return out
 
         with torch._C.DisableTorchFunction():
-            return self.recorder.record(info, call, args, kwargs, params=params)
+            return self.recorder.record(info, call, args, kwargs, state=state, written=written)
+
+    def pass_door(
+        self, kind: str, name: str, plain: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> object:
+        """One call by which a tensor comes, goes or changes unseen by function modes."""
+        if not self.recorder.is_on():  # within a call that is one op already
+            return plain(*args, **kwargs)
+        return self.doorkeeper.passes(kind, name, plain, args, kwargs)
 
 
 def _script(*args: object, **kwargs: object) -> object:

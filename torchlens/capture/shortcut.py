@@ -26,6 +26,7 @@ class Shortcut:
     def __init__(self, log: EventLog) -> None:
         self._log = log
         self._known = log.tensors.known
+        self._fresh = log.tensors.aliases.fresh
         self._specs = log.tensors.specs
         self._events = log.events
 
@@ -75,6 +76,7 @@ class Shortcut:
         except (KeyError, *NO_SIZES):
             _, _, _, version, spec, _, _ = log.tensors.register(out, node)
         self._known[id(out)] = make_known((weakref.ref(out), node, 0, version, spec, 0, ()))
+        self._fresh.add(id(out))
         self._events.append(make_event((
             OP, info, tuple(parents), tuple(stand_ins), dict(kwargs) if kwargs else None, (spec,), nanoseconds,
             log.modules.current, site, params, (), False, None if spec.shape else scalar_value(out, spec), "",

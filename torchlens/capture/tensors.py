@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from torchlens.capture.aliases import Aliases
 from torchlens.capture.events import Known, make_known
+from torchlens.capture.kinds import PLAIN_TYPES
 from torchlens.records.tensors import TensorSpec
 
-# Any other type may answer dispatched calls with code of the user.
-PLAIN_TYPES = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
 NO_VERSION = -1
 # What asking for sizes raises on nested tensors, whose sizes are no ints, and on lazy parameters, which have none yet.
 NO_SIZES = (RuntimeError, ValueError, TypeError, AttributeError)
@@ -33,6 +33,7 @@ class TensorTable:
     def __init__(self, parents_of: Callable[[int], Iterable[int]]) -> None:
         self._parents_of = parents_of
         self.known: dict[int, Known] = {}
+        self.aliases = Aliases(self.known)
         self.loose = False
         self.specs: dict[tuple[object, ...], TensorSpec] = {}
         # storage -> writes in order: (event index, first byte, one past the last byte)
@@ -68,7 +69,21 @@ class TensorTable:
             spec = self.spec_of(tensor)
         entry = make_known((weakref.ref(tensor), node, output, version, spec, state, ()))
         self.known[id(tensor)] = entry
+        self.aliases.fresh.add(id(tensor))
         return entry
+
+    def alias(self, tensor: torch.Tensor, made: Known, state: int) -> Known:
+        """Name the event that made the memory of a tensor which came about unseen."""
+        entry = self.register(tensor, made.node, made.output, state)
+        return self.replace(tensor, entry._replace(late=made.late)) if made.late else entry
+
+    def forget(self, tensor: torch.Tensor) -> Known | None:
+        """Drop the weak reference to a tensor; returns what else was known of it."""
+        entry = self.find(tensor)
+        if entry is None:
+            return None
+        del self.known[id(tensor)]
+        return entry._replace(ref=_nobody)
 
     def replace(self, tensor: torch.Tensor, entry: Known) -> Known:
         """Put another entry in the place of a tensor's."""
@@ -96,6 +111,12 @@ class TensorTable:
             storage, first, last = place
             self._writes.setdefault(storage, []).append((node, first, last))
 
+    def forget_writes(self, tensor: torch.Tensor) -> None:
+        """Nothing was written to the storage of a tensor: it is a new one at the place of one that is gone."""
+        place = extent(tensor)
+        if place is not None:
+            self._writes.pop(place[0], None)
+
     def refresh(self, tensor: torch.Tensor, entry: Known) -> Known:
         """The entry of a tensor that may be stale: later writers of overlapping bytes become late parents."""
         late = list(entry.late)
@@ -105,7 +126,9 @@ class TensorTable:
             writes = _after(self._writes.get(storage, []), late[-1] if late else entry.node)
             for node, lo, hi in writes:
                 if lo < last and first < hi:
-                    late = [writer for writer in late if writer not in self._before(node)]
+                    if late:
+                        before = self._before(node)
+                        late = [writer for writer in late if writer not in before]
                     late.append(node)
         return self.replace(tensor, entry._replace(version=version_of(tensor), late=tuple(late)))
 
@@ -117,6 +140,10 @@ class TensorTable:
         """
         direct = set(self._parents_of(node))
         return direct.union(*(self._parents_of(parent) for parent in direct))
+
+
+def _nobody() -> None:
+    return None
 
 
 def version_of(tensor: torch.Tensor) -> int:
@@ -205,6 +232,15 @@ def scalar_value(tensor: torch.Tensor, spec: TensorSpec) -> object:
         return undispatched(tensor.item)
     except (RuntimeError, TypeError, NotImplementedError):
         return None
+
+
+def changed(before: torch.Tensor, after: torch.Tensor) -> bool:
+    """Whether the values of a tensor are others than they were; NaN where NaN was is none."""
+    if before.shape != after.shape:
+        return True
+    return before.device.type != "meta" and not undispatched(
+        lambda: bool(((before == after) | ((before != before) & (after != after))).all())
+    )
 
 
 def undispatched(ask: Callable[[], Any]) -> Any:

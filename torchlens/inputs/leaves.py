@@ -21,20 +21,27 @@ _ATOMS = (
 )  # fmt: skip
 
 
+_CONTAINERS = (collections.abc.Mapping, list, tuple)
+
+
 def leaves(value: object, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
     """Tensors inside a value in container order, each with its dotted path below `path`.
 
-    A container met again on its own way down is not entered twice, so a cycle ends.
+    A container met again on its own way down is not entered twice, so a cycle ends; an object that is no container
+    is entered once, or objects that know each other would be by every way through them.
     """
     if isinstance(value, torch.Tensor):
         yield path, value
         return
     stack: list[tuple[str, object, frozenset[int]]] = [(path, value, frozenset())]
+    met: set[int] = set()
     while stack:
         at, item, above = stack.pop()
         if isinstance(item, torch.Tensor):
             yield at, item
-        elif not isinstance(item, _ATOMS) and id(item) not in above and len(above) <= _DEPTH:
+        elif not isinstance(item, _ATOMS) and id(item) not in above and id(item) not in met and len(above) <= _DEPTH:
+            if not isinstance(item, _CONTAINERS):
+                met.add(id(item))
             inner = above | {id(item)}
             stack.extend((f"{at}.{key}" if at else str(key), part, inner) for key, part in reversed(_parts(item)))
 

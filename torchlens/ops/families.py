@@ -114,6 +114,8 @@ FAMILIES: tuple[Family, ...] = (
     _row("rms norm", "rms_norm",
          {"normalized_shape": ALWAYS, "eps": None}, "per output", 4, 2.5),
     _row("group norm", "group_norm", {"num_groups": ALWAYS, "eps": 1e-5}, "per output", 5, 2.5),
+    # A norm of the direction and a scaling of it.
+    _row("weight norm", "_weight_norm", {"dim": 0}, "per output", 3, 2.5),
     _row("dropout", "dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout",
          {"p": ALWAYS, "training": True}, "dropout", 2),
     _row("softmax", "softmax special_softmax", {"dim": ALWAYS, "dtype": None}, "per output", 5, 2),
@@ -154,7 +156,7 @@ FAMILIES: tuple[Family, ...] = (
          derive="embedding", redundant={"embedding_dim": "output last"}),
     _row("embedding bag", "embedding_bag",
          {"num_embeddings": ALWAYS, "embedding_dim": ALWAYS, "mode": "mean", "padding_idx": -1, "max_norm": None},
-         derive="embedding"),
+         "embedding bag", derive="embedding"),
     _row("one hot", "one_hot", {"num_classes": -1}, "free"),
     # -- reductions
     _row("reduction", "sum nansum mean nanmean prod amax amin aminmax max min argmax argmin any all count_nonzero",

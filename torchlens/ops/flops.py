@@ -117,6 +117,12 @@ def _reduction(call: _Call) -> int:
     return math.prod(call.first())
 
 
+def _embedding_bag(call: _Call) -> int:
+    """One addition or comparison per gathered element, and a product where the samples are weighted."""
+    gathered = math.prod(call.shape("indices", "input")) * call.shape("weight")[-1]
+    return gathered * (2 if isinstance(call.bound.get("per_sample_weights"), TensorSpec) else 1)
+
+
 def _dropout(call: _Call) -> int:
     """A draw and a product per element; nothing at all outside training, where the input comes back."""
     return 0 if call.bound.get("training") is False else call.family.per * math.prod(call.out())
@@ -143,6 +149,7 @@ FORMULAS: dict[str, Callable[[_Call], int | None]] = {
     "per input": lambda call: call.family.per * math.prod(call.first()),
     "reduction": _reduction,
     "dropout": _dropout,
+    "embedding bag": _embedding_bag,
     "pool": _pool,
     "sort": _sort,
     "linear": lambda call: formulas.linear_flops(call.shape("input"), call.out()),

@@ -42,6 +42,21 @@ def to_dict(data: TraceData) -> dict[str, Any]:
     }
 
 
+def to_networkx(data: TraceData) -> Any:
+    """The same facts as a `networkx.MultiDiGraph`; one edge per tensor read."""
+    import networkx
+
+    facts = to_dict(data)
+    make: Any = networkx.MultiDiGraph
+    graph = make(schema=facts["schema"], **facts["model"], totals=facts["totals"])
+    for node in facts["nodes"]:
+        graph.add_node(node["label"], **{key: value for key, value in node.items() if key not in ("label", "parents")})
+    for node in facts["nodes"]:
+        for label, output in node["parents"]:
+            graph.add_edge(label, node["label"], output=output)
+    return graph
+
+
 def _node(data: TraceData, i: int) -> dict[str, Any]:
     t = data.nodes
     call = t.call[i]

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class InputProvenance:
-    """Origin of the input values: user (given), declared (input_shape=) or inferred."""
+    """Origin of the input values: user (given), declared (input_shape=) or inferred.
+
+    lazy_transitions: addresses of the lazy parameters that took their shape from this input.
+    """
 
     origin: str = "user"
     tensors: tuple[tuple[tuple[int, ...] | None, str, str], ...] = ()
     recipe: str = ""
     seed: int | None = None
+    lazy_transitions: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

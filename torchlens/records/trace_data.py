@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from torchlens.records.flow import BranchTest
+from torchlens.records.flow import Branches
 from torchlens.records.labels import call_key
 from torchlens.records.modules import ModuleCall, ModuleRecord
 from torchlens.records.ops import ArgRef, CallSite, Cost, LayerRecord, OpRecord
+from torchlens.records.payloads import OutStats
 from torchlens.records.provenance import Environment, InputProvenance, Outcome
 from torchlens.records.state import BufferRecord, ParamRecord
 from torchlens.records.tensors import TensorSpec
@@ -52,7 +53,10 @@ class NodeTable:
     config: arguments worth showing; flops and macs: forward counts, flops_backward: of the gradients of its inputs and
     parameters, None = unknown; time_s: seconds, None = not
     measured; layer: index into `TraceData.layers`; call: index of the innermost module call; composite: the public
-    torch function whose body made the call, "" if the user made it.
+    torch function whose body made the call, "" if the user made it; stats: one `OutStats` per output;
+    num_autograd_tensors and autograd_memory: what the op's grad_fn held after the call, bytes; device_time:
+    nanoseconds of the kernels that the call launched, None if it launched none, and num_kernels, how many. All of these
+    are None where not measured.
     """
 
     label: Sequence[str] = ()
@@ -76,6 +80,16 @@ class NodeTable:
     flops_backward: Sequence[int | None] = ()
     site: Sequence[CallSite | None] = ()
     composite: Sequence[str] = ()
+    stats: Sequence[tuple[OutStats | None, ...] | None] = ()
+    num_autograd_tensors: Sequence[int | None] = ()
+    autograd_memory: Sequence[int | None] = ()
+    device_time: Sequence[int | None] = ()
+    num_kernels: Sequence[int | None] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("stats", "num_autograd_tensors", "autograd_memory", "device_time", "num_kernels"):
+            if not getattr(self, name):
+                setattr(self, name, [None] * len(self.label))
 
     def __len__(self) -> int:
         return len(self.label)
@@ -93,11 +107,15 @@ class TraceData:
     calls: list[ModuleCall]
     params: list[ParamRecord]
     buffers: list[BufferRecord]
-    branches: list[BranchTest] = field(default_factory=list)
+    branches: Branches = field(default_factory=Branches)
     provenance: InputProvenance = field(default_factory=InputProvenance)
     environment: Environment = field(default_factory=Environment)
     outcome: Outcome = field(default_factory=Outcome)
     annotations: dict[str, object] = field(default_factory=dict)
+    # Bytes that autograd kept for the backward pass, each storage once; None if not measured.
+    saved_for_backward: int | None = None
+    # "joined" if every op was found in the profiler's session, else why not; None without a session.
+    kernel_join: str | None = None
     _records: dict[int, OpRecord] = field(default_factory=dict, repr=False)
 
     # -- rows
@@ -133,6 +151,7 @@ class TraceData:
             value=t.value[i],
             call_site=t.site[i],
             composite=t.composite[i],
+            stats=t.stats[i],
             cost=self._cost(i),
         )
 
@@ -144,6 +163,9 @@ class TraceData:
             flops_backward=t.flops_backward[i],
             macs_forward=t.macs[i],
             activation_memory=self.nbytes[i],
+            num_autograd_tensors=t.num_autograd_tensors[i],
+            autograd_memory=t.autograd_memory[i],
+            device_time=t.device_time[i],
         )
 
     # -- names
@@ -213,10 +235,10 @@ class TraceData:
 
     @cached_property
     def orphan(self) -> list[bool]:
-        """Nodes that no input leads to and that lead to no output, branch test or written buffer."""
+        """Nodes that no input leads to and that lead to no output, value read by Python or written buffer."""
         used = list(self.from_input)
-        for test in self.branches:
-            used[test.node] = True
+        for node in self.branches.steering:
+            used[node] = True
         kinds, parents = self.nodes.kind, self.nodes.parents
         for i in range(len(kinds) - 1, -1, -1):
             used[i] = used[i] or kinds[i] == "output" or (kinds[i] == "buffer" and bool(parents[i]))
@@ -251,18 +273,38 @@ class TraceData:
         return sum(self.nbytes[i] or 0 for i in self.op_indexes)
 
     @cached_property
+    def unknown_flops(self) -> list[int]:
+        """Indexes of the ops whose forward FLOPs are not known; they are in no sum."""
+        return [i for i in self.op_indexes if self.nodes.flops[i] is None and not self.nodes.synthetic[i]]
+
+    @cached_property
     def totals(self) -> dict[str, int | float | None]:
-        """Counts and sums over the whole network: ops, params, bytes, FLOPs of the ops that know theirs, seconds."""
-        ops = self.op_indexes
+        """Counts and sums over the whole network. A sum is over the ops that know theirs, None if none does.
+
+        ops, params, trainable_params; param_bytes, output_bytes; flops, macs and flops_backward; flops_unknown_ops: ops
+        that are in none of the FLOP sums; flops_backward_unknown_ops: those that are not in the backward sum; time_s:
+        seconds, time_unknown_ops; autograd_bytes: kept for the backward pass, each storage once, None if not measured,
+        with autograd_unknown_ops, None too then.
+        """
+        ops = [i for i in self.op_indexes if not self.nodes.synthetic[i]]
         times = [self.nodes.time_s[i] for i in ops]
+        backward = [self.nodes.flops_backward[i] for i in ops]
+        measured = self.saved_for_backward is not None
         return {
-            "ops": len(ops),
+            "ops": len(self.op_indexes),
             "params": self.num_params,
             "trainable_params": self.num_params_trainable,
             "param_bytes": self.param_bytes,
             "output_bytes": self.output_bytes,
-            "flops": _known_sum(self.nodes.flops[i] for i in ops if not self.nodes.synthetic[i]),
+            "flops": _known_sum(self.nodes.flops[i] for i in ops),
+            "flops_unknown_ops": len(self.unknown_flops),
+            "macs": _known_sum(self.nodes.macs[i] for i in ops),
+            "flops_backward": _known_sum(backward),
+            "flops_backward_unknown_ops": backward.count(None),
             "time_s": _known_sum(times),
+            "time_unknown_ops": times.count(None),
+            "autograd_bytes": self.saved_for_backward,
+            "autograd_unknown_ops": sum(self.nodes.autograd_memory[i] is None for i in ops) if measured else None,
         }
 
 

@@ -27,4 +27,4 @@ def test_a_long_recursion_is_cut() -> None:
     def down(depth: int) -> tuple[object, ...]:
         return down(depth - 1) if depth else sites.walk(sys._getframe(0))
 
-    assert len(down(500)) == callsite._LONGEST
+    assert len(down(500)) == callsite.LONGEST

@@ -23,8 +23,8 @@ from torchlens.capture.functions import OPEN, READ, RECORD, SKIP, Bodies, info_o
         (F.interpolate, "interpolate", OPEN, False),
         (F.max_pool2d, "max_pool2d", OPEN, False),
         (torch.Tensor.__rsub__, "__rsub__", OPEN, False),
-        (torch.ops.aten.add_.Tensor, "add_.Tensor", RECORD, True),
-        (torch.ops.aten.add.Tensor, "add.Tensor", RECORD, False),
+        (torch.ops.aten.add_.Tensor, "add_", RECORD, True),
+        (torch.ops.aten.add.Tensor, "add", RECORD, False),
     ],
 )
 def test_classification(func, name, action, mutates):

@@ -226,7 +226,7 @@ def test_values_of_inference_tensors_are_copies():
         assert torch.equal(result.ops[0].out, before)
 
 
-def test_released_memory_is_refused():
+def test_memory_given_up_was_copied_before():
     def program(model, x):
         y = x * 2
         z = y + 1
@@ -234,9 +234,7 @@ def test_released_memory_is_refused():
         return z
 
     result = trace(program)
-    with pytest.raises(tl.TorchLensError) as caught:
-        _ = op(result, "mul").out
-    assert caught.value.code == "payload_overwritten"
+    assert torch.equal(op(result, "add").out, op(result, "mul").out + 1)
 
 
 # -- the user's own interception
@@ -310,11 +308,6 @@ def test_a_default_device_leaves_functions_opened():
 
 
 # -- never refused
-def test_uninitialised_buffers_are_kept_as_what_they_are():
-    result = tl.trace(nn.Sequential(nn.LazyBatchNorm1d()), torch.randn(4, 3))
-    assert op(result, "batch_norm").shape == (4, 3)
-
-
 def test_cyclic_and_overridden_registries():
     class Child(nn.Module):
         def __init__(self, parent):

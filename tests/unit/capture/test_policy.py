@@ -50,3 +50,33 @@ def test_everything_comes_back_after_an_error():
         _ = 1 / 0
     assert model.training
     assert torch.is_grad_enabled()
+
+
+def test_buffers_of_all_kinds_are_as_before():
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("nan", torch.tensor([float("nan"), 1.0]))
+            self.register_buffer("resized", torch.zeros(2))
+            self.register_buffer("away", torch.zeros(2, device="meta"))
+            with torch.inference_mode():
+                self.register_buffer("inferred", torch.zeros(2))
+
+        def forward(self, x):
+            self.resized.resize_(4)
+            with torch.inference_mode():
+                self.inferred.add_(1)
+            return x + self.nan
+
+    model = Odd()
+    with pinned(model) as receipt:
+        model(torch.ones(2))
+    assert set(receipt.buffers_restored) == {"resized", "inferred"}
+    assert receipt.state_verified
+    assert model.resized.tolist() == model.inferred.tolist() == [0.0, 0.0]
+
+
+def test_hashing_leaves_memory_as_it_is():
+    model = nn.BatchNorm1d(3)
+    state_hash(model)
+    assert model.running_mean.resize_(5).shape == (5,)

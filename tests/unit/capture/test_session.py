@@ -144,7 +144,7 @@ def test_inference_mode_is_recorded():
     with torch.inference_mode():
         result = trace(model, torch.randn(2, 4))
     assert len(result) == 13
-    assert result["tanh_1_5"].children == ("linear_2_3:2",)
+    assert result["tanh_1_5:1"].children == ("linear_2_3:2",)
 
 
 def test_a_class_with_its_own_call_is_recorded():

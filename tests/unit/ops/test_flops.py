@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from torchlens.capture.schemas import bind
+from torchlens.analysis.schemas import bind
 from torchlens.ops.flops import backward_factor, forward_flops, forward_macs
 from torchlens.records.tensors import TensorSpec
 
@@ -285,6 +285,19 @@ def test_costs_per_input_element(func: Callable, args: tuple[object, ...], expec
 )
 def test_moving_data_costs_nothing(func: Callable, args: tuple[object, ...]) -> None:
     assert flops(func, *args) == 0
+
+
+def test_a_bag_of_embeddings_adds_up_its_rows() -> None:
+    table, rows = rand(10, 4), torch.arange(6).reshape(2, 3)
+    assert flops(F.embedding_bag, rows, table) == 6 * 4
+    weights = rand(2, 3)
+    assert flops(F.embedding_bag, rows, table, mode="sum", per_sample_weights=weights) == 2 * 6 * 4
+    offsets = torch.tensor([0, 2])
+    assert flops(torch.embedding_bag, table, rows.reshape(-1), offsets) == 6 * 4
+
+
+def test_a_normed_weight_is_a_norm_and_a_scaling() -> None:
+    assert flops(torch._weight_norm, rand(3, 5), rand(3, 1), 0) == 3 * 15
 
 
 def test_dropout_outside_training_costs_nothing() -> None:

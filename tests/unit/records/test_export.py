@@ -76,4 +76,4 @@ def test_networkx_holds_every_node_and_arrow():
     graph, facts = trace.to_networkx(), trace.to_dict()
     assert list(graph) == [node["label"] for node in facts["nodes"]]
     assert graph.number_of_edges() == sum(len(node["parents"]) for node in facts["nodes"])
-    assert graph.nodes["tanh_1_5"]["func"] == "tanh"
+    assert graph.nodes["tanh_1_5:1"]["func"] == "tanh"

@@ -90,4 +90,26 @@ def test_totals_of_unknown_counts_are_none():
 
     totals = data_of(Distance(), torch.ones(2, 2)).totals
     assert totals["flops"] is None
+    assert totals["macs"] is None
+    assert totals["flops_backward"] is None
+    assert (totals["flops_unknown_ops"], totals["flops_backward_unknown_ops"]) == (1, 1)
     assert totals["time_s"] > 0
+
+
+def test_totals_say_how_many_ops_a_sum_lacks():
+    class Mixed(nn.Module):
+        def forward(self, x):
+            return torch.cdist(x @ x, x, p=3.0) + 1
+
+    data = data_of(Mixed(), torch.ones(4, 4))
+    totals = data.totals
+    assert (totals["flops"], totals["macs"], totals["flops_backward"]) == (2 * 64 + 16, 64, 4 * 64 + 16)
+    assert (totals["flops_unknown_ops"], totals["time_unknown_ops"]) == (1, 0)
+    assert [data.nodes.func[i] for i in data.unknown_flops] == ["cdist"]
+    assert (totals["autograd_bytes"], totals["autograd_unknown_ops"]) == (None, None)
+
+
+def test_columns_that_nobody_measured_hold_none():
+    data = data_of(zoo.Loop(), torch.randn(2, 4))
+    assert data.nodes.stats == data.nodes.num_autograd_tensors == data.nodes.autograd_memory == [None] * len(data.nodes)
+    assert (data.record(1).stats, data.record(1).cost.autograd_memory) == (None, None)

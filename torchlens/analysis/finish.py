@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import platform
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
 import torch
 from torch import nn
 
-from torchlens.capture import callsite, schemas
+from torchlens.analysis import branches, schemas
+from torchlens.analysis.passes import layer_classes
+from torchlens.capture import callsite
 from torchlens.capture.dispatch import Recorder
 from torchlens.capture.event_log import IDENTITY
 from torchlens.capture.events import OP, Event
-from torchlens.capture.passes import layer_classes
 from torchlens.ops import arguments, flops
-from torchlens.records.flow import BranchTest
+from torchlens.records.flow import Branches
 from torchlens.records.labels import Namer, op_type, pass_label
 from torchlens.records.modules import ModuleCall
-from torchlens.records.ops import ArgRef, CallSite, LayerRecord
+from torchlens.records.ops import ArgRef, CallSite, LayerRecord, summarize_shapes
 from torchlens.records.provenance import Environment, InputProvenance, Outcome
 from torchlens.records.tensors import TensorSpec
 from torchlens.records.trace_data import Deferred, NodeTable, TraceData
@@ -71,6 +72,8 @@ def _layers(recorder: Recorder, calls: list[ModuleCall]) -> tuple[list[LayerReco
         members.append([node])
     for layer, nodes in zip(layers, members, strict=True):
         layer.nodes = tuple(nodes)
+        if len(nodes) > 1:
+            layer.shape_summary = summarize_shapes([[spec.shape for spec in events[node].outs] for node in nodes])
     return layers, layer_of, pass_of
 
 
@@ -165,12 +168,12 @@ def _composites(recorder: Recorder, count: int) -> list[str]:
     return names
 
 
-def _branches(recorder: Recorder) -> list[BranchTest]:
-    sites, tests = _Sites(recorder), []
-    for node, value, site, _, _ in recorder.tests:
-        place = callsite.decode(site) or sites.of(node)
-        tests.append(BranchTest(node, "bool", value, place.file if place else "", place.line if place else 0))
-    return tests
+def _branches(recorder: Recorder) -> Branches:
+    """What the tests were is read from the sources when somebody asks; holds recorded frames, not the model."""
+    modules = recorder.log.modules
+    work_out = partial(branches.work_out, recorder.tests, recorder.log.events, modules.call_sites, modules.call_parents)
+    nodes = [test.node for test in recorder.tests]
+    return Branches.deferred(nodes, [node for nodes in recorder.reads.values() for node in nodes], work_out)
 
 
 def _index_state(data: TraceData) -> None:

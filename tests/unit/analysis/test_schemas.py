@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from torchlens.capture.schemas import bind, defaults
+from torchlens.analysis.schemas import bind, defaults
 from torchlens.records.tensors import TensorSpec
 
 X = TensorSpec((2, 3, 8, 8), "float32", "cpu", 1536)

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import torch
 from torch._jit_internal import boolean_dispatched
 
-from torchlens.base.units import ELLIPSIS
+from torchlens.analysis.plain import ATOMS, plain
+from torchlens.capture.functions import is_lasting
 from torchlens.ops.families import base_name
 from torchlens.records.tensors import TensorSpec
 
@@ -45,8 +46,6 @@ _RENAMED: dict[str, dict[str, str]] = {
     "rnn_tanh": _RECURRENT,
     "rnn_relu": _RECURRENT,
 }
-_ATOMS = frozenset({int, float, bool, str, complex, type(None), TensorSpec, type(Ellipsis)})
-_LIST_LIMIT = 256
 
 
 def bind(func: Callable[..., object], name: str, args: _Args, kwargs: _Kwargs) -> dict[str, object]:
@@ -61,7 +60,7 @@ def bind(func: Callable[..., object], name: str, args: _Args, kwargs: _Kwargs) -
         found = binder.bind(args, kwargs)
     except (TypeError, ValueError, IndexError, AttributeError):
         found = _positional(args, kwargs)
-    return {key: value if type(value) in _ATOMS else _plain(value, binder.lists) for key, value in found.items()}
+    return {key: value if type(value) in ATOMS else plain(value, binder.lists) for key, value in found.items()}
 
 
 def defaults(func: Callable[..., object], name: str) -> Mapping[str, object]:
@@ -77,8 +76,16 @@ class _Binder(NamedTuple):
     lists: type = tuple
 
 
-@lru_cache(maxsize=4096)
 def _binder_of(func: Callable[..., object], name: str) -> _Binder:
+    return _kept_binder(func, name) if is_lasting(func) else _any_binder(func, name)
+
+
+@lru_cache(maxsize=4096)
+def _kept_binder(func: Callable[..., object], name: str) -> _Binder:
+    return _any_binder(func, name)
+
+
+def _any_binder(func: Callable[..., object], name: str) -> _Binder:
     try:
         return _make_binder(func, name)
     except (TypeError, ValueError, AttributeError, RuntimeError):
@@ -136,7 +143,7 @@ def _signature_binder(signature: inspect.Signature, renamed: Mapping[str, str]) 
         return found
 
     stated = {
-        _canonical(p.name, renamed): _plain(p.default) for p in parameters if p.default is not inspect.Parameter.empty
+        _canonical(p.name, renamed): plain(p.default) for p in parameters if p.default is not inspect.Parameter.empty
     }
     return _Binder(bind_call, stated)
 
@@ -226,7 +233,7 @@ def _schema_binder(overloads: Sequence[_Overload]) -> _Binder:
         for parameter in overload.by_name.values():
             # A dtype's default is a number of torch's own.
             if not parameter.required and parameter.kind not in ("ScalarType", "Layout", "MemoryFormat"):
-                stated.setdefault(parameter.name, _plain(parameter.default))
+                stated.setdefault(parameter.name, plain(parameter.default))
     return _Binder(bind_call, stated)
 
 
@@ -364,29 +371,3 @@ _SPECIAL: dict[str, Callable[[_Args, _Kwargs], dict[str, object]]] = {
     "type": _bind_cast,
     **dict.fromkeys(("tensor", "as_tensor", "asarray", "new_tensor"), _bind_data),
 }
-
-
-# -- values
-
-
-def _plain(value: object, lists: type = tuple) -> object:
-    """A value that needs no torch to be read: numbers, texts, tuples, slices, tensor specs. lists: what they become."""
-    if type(value) in _ATOMS:
-        return value
-    if isinstance(value, (tuple, list)):
-        items = [item if type(item) in _ATOMS else _plain(item, lists) for item in value[:_LIST_LIMIT]]
-        if len(value) > _LIST_LIMIT:
-            items.append(ELLIPSIS)
-        return lists(items) if isinstance(value, list) else tuple(items)
-    if isinstance(value, slice):
-        return slice(_plain(value.start), _plain(value.stop), _plain(value.step))
-    if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
-        return str(value).removeprefix("torch.")
-    if isinstance(value, (bool, int, float, complex, str)):
-        return value
-    if isinstance(value, torch.device):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in list(value.items())[:_LIST_LIMIT]}
-    name = getattr(value, "__name__", None)
-    return name if isinstance(name, str) else type(value).__name__

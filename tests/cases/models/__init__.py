@@ -1,0 +1,1 @@
+"""One model a file: `case()` gives (model, args, kwargs), EXPECT what has to hold; see `facts.py`."""

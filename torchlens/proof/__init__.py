@@ -1,0 +1,1 @@
+"""Proof that a recording holds: every op replayed from its recorded parents."""

@@ -1,0 +1,33 @@
+"""Facts about the values of a tensor, for when the tensor itself is not kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class OutStats:
+    """What the values of one output were like.
+
+    numel: elements; abs_mean, l2 and abs_max: of the finite elements alone, None if there is none; n_nan, n_posinf,
+    n_neginf: how many are not finite. Booleans count as 0 and 1. A complex number counts by its modulus; with an
+    infinite part and no nan it is one of n_posinf. Sums are made in double precision.
+    """
+
+    numel: int
+    abs_mean: float | None
+    l2: float | None
+    abs_max: float | None
+    n_nan: int = 0
+    n_posinf: int = 0
+    n_neginf: int = 0
+
+    @property
+    def n_finite(self) -> int:
+        """Elements that are neither nan nor infinite."""
+        return self.numel - self.n_nan - self.n_posinf - self.n_neginf
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether every element is a number."""
+        return self.n_finite == self.numel
