@@ -7,24 +7,35 @@ again in another format, and asked why a node looks as it does.
 from __future__ import annotations
 
 import base64
+import json
 import sys
 import tempfile
+import weakref
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from torchlens.base.errors import TorchLensWarning, fail, heard
-from torchlens.plan.pipeline import make_plan
-from torchlens.render import dot, svg
+from torchlens.base.errors import TorchLensWarning, fail, heard, warn
+from torchlens.plan.collapse.planner import CEILING, CollapsePlan
+from torchlens.plan.collapse.quality import NONE
+from torchlens.plan.collapse.schedule import CollapseSchedule
+from torchlens.plan.graph import PlanNode
+from torchlens.plan.pipeline import make_plan, plan_schedule
+from torchlens.render import dot, png, svg
 from torchlens.render.artifacts import Artifact, Page
-from torchlens.render.engine import check_size, make_artifact, require_engine
+from torchlens.render.engine import RASTERS, make_artifact, require_engine
 from torchlens.render.fonts import load_fonts
-from torchlens.render.paths import free_path, plan_output, write_atomically
-from torchlens.scene.build import build
+from torchlens.render.layouts import check_size, lay_out
+from torchlens.render.measure import smallest_text
+from torchlens.render.paths import INLINE_FORMAT, free_path, plan_output, write_atomically
+from torchlens.scene.build import DIRECTIONS, build
 from torchlens.scene.layers import explain
-from torchlens.settings.compose import DrawRequest, Layer, resolve
+from torchlens.scene.node_spec import Callbacks, has_hooks
+from torchlens.settings.channel_checks import has_channel
+from torchlens.settings.compose import DrawRequest, Layer, resolve, with_direction, without_callables
 from torchlens.settings.options import validate_option
 
 if TYPE_CHECKING:
@@ -36,6 +47,10 @@ if TYPE_CHECKING:
 __all__ = ["Drawing", "draw_trace", "free_path", "plan_output", "prepare", "settings_text", "write_atomically"]
 
 AnyPath = str | PathLike[str]
+# The direction beside the usual one that `fit_width=` may pick, and the smallest text that prints legibly.
+SIDEWAYS, LEAST_TEXT_PT = "leftright", 5.0
+# What a hook is told about a node of the plan; rolled: whether the node stands for all passes of a layer.
+RecordOf = Callable[[PlanNode, bool], object]
 
 
 class Text(str):
@@ -64,13 +79,19 @@ class Drawing:
         provenance: InputProvenance,
         file_format: str,
         path: Path | None = None,
+        collapse: CollapsePlan | None = None,
+        source: TraceData | None = None,
     ) -> None:
-        self.dot = dot.write(scene)
+        laid_out, placement = lay_out(scene, request.options.layout, channel=has_channel(request.options))
+        self.dot, self._sheet = dot.write(laid_out, placement), placement.page
         self.file_format, self.path, self.provenance = file_format, path, provenance
         self.warnings: list[TorchLensWarning] = []
         self.receipt: object = None
-        self._title, self._scene, self._request = title, scene, request
+        self._title, self._scene, self._request = title, scene, without_callables(request)
+        self._pictures = {picture.name: picture.png for node in scene.nodes for picture in node.pictures}
         self._artifacts: dict[str, Artifact] = {}
+        self._collapse = collapse
+        self._source = weakref.ref(source) if source is not None else None
 
     # -- what it is
     @property
@@ -95,8 +116,40 @@ class Drawing:
 
     @property
     def encoding(self) -> Encoding | None:
-        """What the colour channel did: source, unit, scale, range, coverage, notes; None without one."""
+        """What the channels did: `.color`, `.size` and `.stack`, each None where it is off; None without any."""
         return self._scene.encoding
+
+    @property
+    def collapse_plan(self) -> CollapsePlan:
+        """How the figure was folded: mode, nodes drawn of how many, boxes, folds, segments, and why.
+
+        Raises: UnavailableError[collapse_plan_unavailable] for collapse="none", for a trace too large to be planned,
+        and once the trace is gone.
+        """
+        self._require_source()
+        plan = self._collapse
+        if plan is None or plan.mode == NONE:
+            what = 'the figure was drawn with collapse="none", which needs no plan'
+            fail("collapse_plan_unavailable", what, fix='draw it with collapse="auto"', reason="collapse_none")
+        if plan.reason == CEILING:
+            what = "the trace has too many ops to be planned: only the outermost modules are drawn"
+            fail("collapse_plan_unavailable", what, fix="draw a part with module=", reason=CEILING)
+        return plan
+
+    @property
+    def collapse_schedule(self) -> CollapseSchedule:
+        """Every step from the full figure to the strongest fold, under the options of this figure; `.at(0.5)` is one.
+
+        Raises: UnavailableError[collapse_plan_unavailable] once the trace is gone.
+        """
+        return plan_schedule(self._require_source(), self._request)
+
+    def _require_source(self) -> TraceData:
+        source = self._source() if self._source is not None else None
+        if source is None:
+            what = "the trace of this figure has been released"
+            fail("collapse_plan_unavailable", what, fix="keep the trace while you ask", reason="trace_released")
+        return source
 
     @property
     def settings(self) -> dict[str, tuple[object, str]]:
@@ -121,7 +174,8 @@ class Drawing:
     ) -> Path:
         """Write the figure, possibly in another format, and return the file's path.
 
-        The extension or file_format decides, else pdf; editable: write the Graphviz source. dpi: of png.
+        The extension or file_format decides, else pdf; editable: write the Graphviz source. dpi: of png. Pictures in
+        nodes are part of every format but dot, which names them: they go into the folder `<name>.assets` beside it.
         Raises: as `Trace.draw`, before anything is laid out.
         """
         dpi = cast("int | None", validate_option("dpi", dpi))
@@ -131,22 +185,57 @@ class Drawing:
             file_format = "dot"
         target, chosen = plan_output(path, file_format, self._request.options.engine)
         assert target is not None
-        check_size(len(self._scene.nodes), chosen)
-        write_atomically(target, self._artifact(chosen, dpi).data)
+        self._check_size(chosen)
+        self._write(target, chosen, dpi)
         return target
+
+    def _write(self, target: Path, file_format: str, dpi: int | None = None) -> None:
+        data = self._artifact(file_format, dpi).data
+        if self._pictures and file_format == "dot":
+            assets = target.with_name(f"{target.stem}.assets")
+            assets.mkdir(exist_ok=True)
+            for name, png in self._pictures.items():
+                write_atomically(assets / name, png)
+            data = dot.with_pictures_in(self.dot, assets.name).encode("utf-8", errors="replace")
+        write_atomically(target, data)
 
     def _artifact(self, file_format: str, dpi: int | None = None) -> Artifact:
         options = self._request.options
         dpi = dpi or options.dpi
-        key = f"{file_format} {dpi}" if file_format == "png" else file_format
+        key = f"{file_format} {dpi}" if file_format in RASTERS else file_format
         if key not in self._artifacts:
-            check_size(len(self._scene.nodes), file_format)
+            self._check_size(file_format)
+            if file_format in RASTERS and self._sheet is not None:
+                png.check_area(self._sheet.right, self._sheet.top, dpi or png.DEFAULT_DPI)
             with heard() as warnings:
-                self._artifacts[key] = make_artifact(
-                    self.dot, file_format, engine=options.engine, dpi=dpi, pdf_font=options.pdf_font, title=self._title
+                made = make_artifact(
+                    self.dot,
+                    file_format,
+                    engine=options.engine,
+                    dpi=dpi,
+                    pdf_font=options.pdf_font,
+                    title=self._title,
+                    pictures=self._pictures,
                 )
+            page = made.page.with_text(smallest_text(self._scene)) if made.page else None
+            self._artifacts[key] = replace(made, page=page)
             self.warnings += warnings
         return self._artifacts[key]
+
+    def _printed_text(self, width: float) -> float:
+        """Points of the smallest text at this width in print; a narrower figure keeps its size."""
+        page = self._artifact("svg").page
+        assert page is not None
+        text = page.text_at(min(width, page.width_pt))
+        return float("inf") if text is None else text
+
+    def _check_size(self, file_format: str) -> None:
+        check_size(
+            len(self._scene.nodes),
+            file_format,
+            layout=self._request.options.layout,
+            channel=has_channel(self._request.options),
+        )
 
     # -- display
     def show(self) -> None:
@@ -182,47 +271,109 @@ def in_notebook() -> bool:
 
 # -- drawing
 def draw_trace(
-    data: TraceData, path: AnyPath | None, given: Mapping[str, object], *, layers: Sequence[Layer] = ()
+    data: TraceData,
+    path: AnyPath | None,
+    given: Mapping[str, object],
+    *,
+    layers: Sequence[Layer] = (),
+    record_of: RecordOf | None = None,
+    source: TraceData | None = None,
 ) -> Drawing:
     """Draw a trace.
 
     path: file to write, None for none; given: the keywords as written; layers: further (label, options) of collapse,
-    encoding and figure files.
+    encoding and figure files; record_of: what `node_spec_fn` is told about a node, by default its plain record; source:
+    the records that the drawing remembers weakly, by default those given.
     Raises: whatever `prepare` raises, the codes of missing evidence, `graph_too_large`, and the codes of the engine.
     """
     with heard() as warnings:
         request = resolve(data, given, layers=layers)
         target, file_format = _check_output(path, request.options)
         plan = make_plan(data, request)
-        check_size(len(plan.nodes), file_format)
-        drawing = Drawing(
-            build(plan, data, request),
-            request,
-            title=data.model_class,
-            provenance=data.provenance,
-            file_format=file_format,
-            path=target,
-        )
+        options = request.options
+        check_size(len(plan.nodes), file_format, layout=options.layout, channel=has_channel(options))
+        scene = build(plan, data, request, _callbacks(request, record_of), record_of)
+
+        def make(scene: Scene, request: DrawRequest) -> Drawing:
+            return Drawing(
+                scene,
+                request,
+                title=data.model_class,
+                provenance=data.provenance,
+                file_format=file_format,
+                path=target,
+                collapse=plan.collapse,
+                source=data if source is None else source,
+            )
+
+        drawing = make(scene, request) if options.fit_width is None else _fit(make, scene, request, options.fit_width)
+        if plan.collapse is not None and plan.collapse.manifest:
+            _disclose(plan.collapse, target)
     drawing.warnings += warnings
     if target is not None:
-        write_atomically(target, drawing.data)
+        drawing._write(target, file_format)
     if request.options.open_viewer:
         drawing.show()
     return drawing
 
 
-def prepare(path: AnyPath | None, given: Mapping[str, object], *, layers: Sequence[Layer] = ()) -> None:
+def _disclose(plan: CollapsePlan, target: Path | None) -> None:
+    """Say what could be opened on a page that is above the readable band, in a file beside the figure if there is one.
+
+    Warns: collapse_expansion_manifest.
+    """
+    what = f"the page has {plan.nodes} nodes, more than the readable {plan.band}"
+    if target is None:
+        what, place = f"{what}; drawing.collapse_plan.manifest lists what can be opened", None
+    else:
+        place = target.with_name(f"{target.name}.expansion.json")
+        units = [dict(row) for row in plan.manifest]
+        text = json.dumps({"schema": "torchlens_expansion_manifest_v1", "units": units}, indent=1)
+        write_atomically(place, text.encode() + b"\n")
+        what = f"{what}; {place} lists what can be opened"
+    warn("collapse_expansion_manifest", what, nodes=plan.nodes, band=plan.band, path=place)
+
+
+def _fit(make: Callable[[Scene, DrawRequest], Drawing], scene: Scene, request: DrawRequest, width: int) -> Drawing:
+    """The drawing whose smallest text is the larger at this width in print, among the directions left open.
+
+    Warns: figure_text_small.
+    """
+    found = [make(scene, request)]
+    if request.options.direction is None:
+        turned = replace(scene, page=replace(scene.page, direction=DIRECTIONS[SIDEWAYS]))
+        found.append(make(turned, with_direction(request, SIDEWAYS)))
+    best = max(found, key=lambda drawing: drawing._printed_text(width))
+    text = best._printed_text(width)
+    if text < LEAST_TEXT_PT:
+        what = f"printed {width} points wide, the smallest text is {text:.1f} points high, less than {LEAST_TEXT_PT:g}"
+        warn("figure_text_small", what, width=width, text=text)
+    return best
+
+
+def _callbacks(request: DrawRequest, record_of: RecordOf | None) -> Callbacks | None:
+    if record_of is None or not has_hooks(request.options):
+        return None
+    from torchlens.viz.pictures import png_of  # only a hook can set an image here
+
+    rolled = request.options.rolled
+    return Callbacks(lambda node: record_of(node, rolled), png_of)
+
+
+def prepare(path: AnyPath | None, given: Mapping[str, object], *, layers: Sequence[Layer] = ()) -> DrawOptions:
     """Refuse before a model runs what can be refused without a trace: keywords, path, format, engine, font.
 
     Raises: TypeError for an unknown keyword; the code of a wrong value; InvalidArgumentError[file_format_invalid,
     file_format_conflict, output_path_invalid, pdf_font_invalid]; EngineError[render_engine_unavailable].
     """
-    _check_output(path, resolve(None, given, layers=layers).options)
+    options = resolve(None, given, layers=layers).options
+    _check_output(path, options)
+    return options
 
 
 def _check_output(path: AnyPath | None, options: DrawOptions) -> tuple[Path | None, str]:
     target, file_format = plan_output(path, options.file_format, options.engine)
-    require_engine(options.engine, file_format)
+    require_engine(options.engine, file_format if options.fit_width is None else INLINE_FORMAT)
     if options.pdf_font is not None and file_format == "pdf":
         load_fonts(options.pdf_font)
     return target, file_format

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tests import builders
@@ -22,7 +23,22 @@ FIGURES: dict[str, tuple[Callable[[], TraceData], dict[str, object]]] = {
     "demo_buffers": (builders.demo, {"show_buffers": "always", "show_legend": True, "theme": "colorblind"}),
     "loop": (builders.loop, {"theme": "high_contrast"}),
     "loop_rolled": (builders.loop, {"rolled": True, "direction": "topdown"}),
+    "branch": (builders.branch, {}),
+    "branches_rolled": (builders.branches_in_loop, {"rolled": True, "depth": 1, "theme": "dark"}),
+    "rnn": (builders.loop, {}),
+    "rnn_rolled": (builders.loop, {"rolled": True}),
     "residual_boxes": (builders.residual, {"depth": 1, "color_by": "bytes", "theme": "dark", "direction": "leftright"}),
+    "demo_depth_1": (builders.demo, {"depth": 1}),
+    "demo_depth_2": (builders.demo, {"depth": 2, "rolled": True}),
+    "stack_focus": (partial(builders.residual, 8), {"module": "blocks.1"}),
+    "stack_focus_depth": (
+        partial(builders.residual, 8),
+        {"module": "blocks.1", "depth": 1, "color_by": "bytes", "show_legend": True, "theme": "dark"},
+    ),
+    "loop_focus_rolled": (builders.loop, {"module": "rec", "rolled": True}),
+    "norm_buffers": (builders.norm, {"show_buffers": "always"}),
+    "memory_rolled": (builders.memory, {"rolled": True}),
+    "orphans": (builders.orphans, {"show_orphans": True}),
     "multi_output": (builders.multi_output, {"show_redundant_args": True}),
     "state": (builders.state, {"caption": "Figure 1"}),
 }
@@ -47,7 +63,9 @@ def facts(scene: Scene) -> dict[str, object]:
         place = frames[node.box] if node.box is not None else ""
         nodes[node.name] = [look, place, *(line for row in node.rows for line in row.lines)]
     edges = [
-        " ".join([f"{names[e.source]} -> {names[e.target]}", *e.tail, *e.middle, *e.head, *["dashed"] * e.dashed])
+        " ".join(
+            [f"{names[e.source]} -> {names[e.target]}", *e.arms, *e.tail, *e.middle, *e.head, *["dashed"] * e.dashed]
+        )
         for e in scene.edges
     ]
     root = [f"{line.low} .. {line.high}" if isinstance(line, BarLine) else line.text for line in scene.root]

@@ -71,6 +71,10 @@ class EngineError(TorchLensError, RuntimeError):
     """A layout engine is missing or failed."""
 
 
+class LoadError(TorchLensError, OSError):
+    """A file that holds no trace, or none that this version can read."""
+
+
 class TorchLensWarning(UserWarning):
     """A disclosed degradation; the text starts with its code, so the standard filter can name it."""
 
@@ -92,6 +96,7 @@ _CLASSES: dict[str, type[TorchLensError]] = {
         UnavailableError,
         ConfigError,
         EngineError,
+        LoadError,
     )
 }
 

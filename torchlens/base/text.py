@@ -35,6 +35,17 @@ def wrap(text: str, limit: int, separators: Sequence[str]) -> list[str]:
     return [*lines, line.rstrip()] if line or not lines else lines
 
 
+def listing(parts: Sequence[str], limit: int) -> str:
+    """Parts with commas between; of a list of more than `limit` characters the first ones and the last: `1,3,…,99`."""
+    text = ",".join(parts)
+    if len(text) <= limit or len(parts) < 4:
+        return text
+    kept = len(parts) - 2
+    while kept > 1 and len(",".join([*parts[:kept], ELLIPSIS, parts[-1]])) > limit:
+        kept = min(kept - 1, limit)
+    return ",".join([*parts[:kept], ELLIPSIS, parts[-1]])
+
+
 def fill(text: str, limit: int) -> list[str]:
     """Break prose into lines of at most `limit` characters, at blanks where it has any. A text that fits is kept."""
     return [text] if len(text) <= limit else textwrap.wrap(text, limit, break_on_hyphens=False)

@@ -9,16 +9,18 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, cast
 
-Unit = Literal["s", "B", "FLOPs"]
+# The empty unit is that of plain numbers.
+Unit = Literal["s", "ns", "B", "FLOPs", ""]
 
 # (factor, name) from the smallest unit to the largest, in the base unit of the quantity.
 _BYTES = ((1, "B"), (1024, "KB"), (1024**2, "MB"), (1024**3, "GB"), (1024**4, "TB"))
 _COUNTS = ((1, ""), (10**3, "K"), (10**6, "M"), (10**9, "B"), (10**12, "T"))
 _FLOPS = ((1, "FLOPs"), (10**3, "KFLOPs"), (10**6, "MFLOPs"), (10**9, "GFLOPs"), (10**12, "TFLOPs"))
 _SECONDS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
-_SCALES: dict[str, Sequence[tuple[float, str]]] = {"s": _SECONDS, "B": _BYTES, "FLOPs": _FLOPS}
+_NANOSECONDS = ((1, "ns"), (10**3, "us"), (10**6, "ms"), (10**9, "s"))
+_SCALES: dict[str, Sequence[tuple[float, str]]] = {"s": _SECONDS, "ns": _NANOSECONDS, "B": _BYTES, "FLOPs": _FLOPS}
 
-_SHARE_OF_UNIT = 0.001
+_SHARE_OF_UNIT, _SHARE_OF_BYTES = 0.001, 1
 _ARGUMENT_LIMIT = 40
 ELLIPSIS = "…"
 
@@ -56,6 +58,14 @@ def flops_text(n: int) -> str:
     return f"{_digits(scaled, keep_zeros=True)} {name}"
 
 
+def number_text(value: float) -> str:
+    """Plain number: three significant digits, with K, M, B or T from a thousand on. number_text(4096) == "4.1K"."""
+    if not math.isfinite(value) or value == 0 or not 1e-3 <= abs(value) < 1e15:
+        return f"{value:.3g}"
+    scaled, name = _scaled(value, _COUNTS, _reaches_thousand)
+    return f"{_digits(scaled)}{name}"
+
+
 def shape_text(shape: tuple[int, ...] | None) -> str:
     """Shape as a Python tuple; `scalar` for 0 dimensions, `irregular` where a tensor has none (nested)."""
     if shape is None:
@@ -84,9 +94,13 @@ def passes_text(passes: Iterable[int]) -> str:
 def range_text(lo: float, hi: float, unit: Unit) -> tuple[str, str]:
     """Both ends of a key in the unit of the larger one, three significant digits, trailing zeros dropped.
 
-    An end below a thousandth of that unit has a unit of its own, so that no end is a row of zeros.
-    lo and hi are in the base unit: seconds, bytes or FLOPs. range_text(98e-6, 1.46e-3, "s") == ("0.098 ms", "1.46 ms").
+    An end below a thousandth of that unit has a unit of its own, so that no end is a row of zeros; of bytes one that is
+    less than the unit, as no byte is broken.
+    lo and hi are in the base unit, the plain numbers of the empty unit have their own each.
+    range_text(98e-6, 1.46e-3, "s") == ("0.098 ms", "1.46 ms").
     """
+    if not unit:
+        return number_text(lo), number_text(hi)
     largest = max(abs(lo), abs(hi))
     if largest == 0:
         return f"0 {unit}", f"0 {unit}"
@@ -95,7 +109,7 @@ def range_text(lo: float, hi: float, unit: Unit) -> tuple[str, str]:
     factor = largest / scaled
 
     def text(end: float) -> str:
-        if 0 < abs(end) < factor * _SHARE_OF_UNIT:
+        if 0 < abs(end) < factor * (_SHARE_OF_BYTES if unit == "B" else _SHARE_OF_UNIT):
             own, own_name = _scaled(end, _SCALES[unit], full)
             return f"{_digits(own)} {own_name}"
         return f"{_digits(end / factor)} {name}"

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from torchlens.plan.focus import OUTSIDE
 from torchlens.plan.graph import PlanBox
 from torchlens.plan.rectangles import Works
 from torchlens.plan.select import Selection
 from torchlens.records.trace_data import TraceData
 
 
-def boxed_calls(data: TraceData, works: Works, depth: int) -> list[int | None]:
+def boxed_calls(data: TraceData, works: Works, levels: list[int], depth: int) -> list[int | None]:
     """Per call, the call drawn as one node that it lies in (or is), None where all is open.
 
-    A call at nesting level `depth` (1 = called by the root) is one node if it holds more than one op.
+    A call at nesting level `depth` (1 = called by what the page shows) is one node if it holds more than one op.
     """
-    levels = _levels(data)
     boxed: list[int | None] = []
     for c, call in enumerate(data.calls):
         above = None if call.parent is None else boxed[call.parent]
@@ -25,21 +25,28 @@ def boxed_calls(data: TraceData, works: Works, depth: int) -> list[int | None]:
 
 
 def framed_calls(
-    data: TraceData, works: Works, selection: Selection, boxed: list[int | None], depth: int
+    data: TraceData,
+    works: Works,
+    selection: Selection,
+    boxed: list[int | None],
+    levels: list[int],
+    depth: int,
+    rolled: bool,
 ) -> list[bool]:
     """Per call, whether it gets a frame.
 
-    Not the root, nothing inside a box, no module that is one rectangle, unless its buffers are drawn beside it. A box
-    gets one only around itself and the op of its own that stays visible.
+    Not what the page shows the inside of, unless that is several calls side by side; nothing outside it or inside a
+    box; no module that is one rectangle, unless its buffers are drawn beside it. A box gets one only around itself and
+    the op of its own that stays visible.
     """
-    levels = _levels(data)
     holds_state = [False] * len(data.calls)
     for i, kind in enumerate(data.nodes.kind):
         if selection.used[i] and not selection.hidden[i] and (kind == "buffer" or selection.bookkeeping[i]):
             holds_state[data.nodes.call[i]] = True
+    whole = (OUTSIDE,) if not rolled and levels.count(0) > 1 else (0, OUTSIDE)
     framed: list[bool] = []
-    for c, call in enumerate(data.calls):
-        if call.parent is None or (boxed[c] is not None and boxed[c] != c):
+    for c in range(len(data.calls)):
+        if levels[c] in whole or (boxed[c] is not None and boxed[c] != c):
             framed.append(False)
         elif boxed[c] == c:
             framed.append(works.op[c] is not None)
@@ -48,13 +55,6 @@ def framed_calls(
         else:
             framed.append(levels[c] < depth)
     return framed
-
-
-def _levels(data: TraceData) -> list[int]:
-    levels: list[int] = []
-    for call in data.calls:
-        levels.append(0 if call.parent is None else levels[call.parent] + 1)
-    return levels
 
 
 @dataclass(slots=True)
@@ -68,6 +68,7 @@ class Frames:
     _outer: list[int | None] = field(default_factory=list[int | None])
     _known: dict[tuple[int | None, int], int] = field(default_factory=dict[tuple[int | None, int], int])
     _calls: list[dict[int, None]] = field(default_factory=list[dict[int, None]])
+    _orphans: int | None = None
 
     def __post_init__(self) -> None:
         for c, call in enumerate(self.data.calls):
@@ -95,6 +96,14 @@ class Frames:
             self.boxes[found].from_input |= from_input
             box = found
         return box
+
+    def place_orphan(self) -> int:
+        """The one frame of the orphans, made when first needed."""
+        if self._orphans is None:
+            self._orphans = len(self.boxes)
+            self.boxes.append(PlanBox(None, (), None, 0))
+            self._calls.append({})
+        return self._orphans
 
     def join(self, box: int | None, call: int) -> None:
         """Count a later pass that ran in this call among the calls of the frame where its node stands."""

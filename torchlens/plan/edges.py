@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from torchlens.base.units import passes_text
 from torchlens.ops.families import is_commutative
-from torchlens.plan.graph import MODULE, PlanEdge, PlanNode, Position, Tensor
-from torchlens.plan.roll import Groups
-from torchlens.plan.select import Selection
+from torchlens.plan.arms import Arms, entered_arms, summarize
+from torchlens.plan.graph import CLOSED, STUBS, Arm, PlanEdge, PlanNode, Position, Tensor
+from torchlens.plan.roll import Groups, writer_of
+from torchlens.plan.select import Selection, origins
 from torchlens.records.ops import ArgRef
 from torchlens.records.trace_data import TraceData
 
@@ -24,12 +25,16 @@ Key = tuple[int, int, Position | None, int | None, bool]
 
 @dataclass(slots=True)
 class _Arrow:
-    """What has been seen of one arrow. elements: of a list argument, those it feeds; per_pass: tensors in each pass."""
+    """What has been seen of one arrow. elements: of a list argument, those it feeds; per_pass: tensors in each pass;
+    arms: by pass, those that it leads into; shapes: of the tensors that pass.
+    """
 
     elements: dict[int, None] = field(default_factory=dict[int, None])
     outputs: dict[int, None] = field(default_factory=dict[int, None])
     sources: dict[int, None] = field(default_factory=dict[int, None])
     per_pass: dict[int, int] = field(default_factory=dict[int, int])
+    arms: dict[int, dict[Arm, None]] = field(default_factory=dict[int, dict[Arm, None]])
+    shapes: dict[tuple[int, ...] | None, None] = field(default_factory=dict[tuple[int, ...] | None, None])
     dashed: bool = True
     crowded: bool = False
 
@@ -48,21 +53,21 @@ class EdgeDrawer:
     def draw(self) -> list[PlanEdge]:
         """All arrows, by target in trace order."""
         arrows: dict[Key, _Arrow] = {}
+        arms = entered_arms(self.data, self.groups, self.boxed)
         for target, refs in enumerate(self.data.nodes.parents):
-            if refs and self.groups.owner[target] >= 0 and not self.selection.hidden[target]:
-                self._read(target, refs, arrows)
+            if refs and self.groups.head(target) >= 0 and not self.selection.hidden[target]:
+                self._read(target, refs, arrows, arms)
         plain = {key[:2] for key in arrows if not key[4]}
         return [self._finish(key, arrow) for key, arrow in arrows.items() if not key[4] or key[:2] not in plain]
 
-    def _read(self, target: int, refs: tuple[ArgRef, ...], arrows: dict[Key, _Arrow]) -> None:
+    def _read(self, target: int, refs: tuple[ArgRef, ...], arrows: dict[Key, _Arrow], arms: Arms) -> None:
         """Add what one trace node reads."""
-        owner = self.groups.owner
-        head = owner[target]
-        seen = [(ref, tensor) for ref in refs for tensor in self._origins(ref)]
+        head = self.groups.head(target)
+        seen = [(ref, tensor) for ref in refs for tensor in self._origins(ref, target)]
         arguments = sum(not ref.late for ref, _ in seen)
         named = arguments > 1 and self.nodes[head].kind == "op" and not self._commutes(target)
         for ref, (source, output) in seen:
-            tail = owner[source]
+            tail = self.groups.tail(source)
             if tail == head and self._inside(source, target):
                 continue
             position, element = self._position(ref, tail) if named and not ref.late else (None, None)
@@ -74,26 +79,30 @@ class EdgeDrawer:
             if element is not None:
                 arrow.elements[element] = None
             arrow.sources[self._pass_of(source, tail)] = None
+            arrow.shapes[self._shape(source, output, target)] = None
             reader = self._pass_of(target, head)
             arrow.per_pass[reader] = arrow.per_pass.get(reader, 0) + 1
+            if entered := arms.get((ref.node, target)):
+                arrow.arms.setdefault(reader, {}).update(dict.fromkeys(entered))
             arrow.dashed = arrow.dashed and not self.data.from_input[source]
             arrow.crowded = arrow.crowded or arguments >= CROWDED
 
-    def _origins(self, ref: ArgRef) -> Iterator[Tensor]:
-        """Where a tensor comes from as drawn: its node, or the writers of a buffer that is not drawn."""
-        waiting: list[Tensor] = [(ref.node, ref.output)]
-        while waiting:
-            node, output = waiting.pop()
-            if not self.selection.hidden[node]:
-                if self.groups.owner[node] >= 0:
-                    yield node, output
-            elif not self.selection.routine[node] and self.data.nodes.kind[node] == "buffer":
-                waiting += [(writer.node, writer.output) for writer in reversed(self.data.nodes.parents[node])]
+    def _shape(self, source: int, output: int, target: int) -> tuple[int, ...] | None:
+        """Shape of what passes. An op that updates a buffer in passing hands it other numbers than it returns."""
+        outs, kinds = self.data.nodes.outs, self.data.nodes.kind
+        return outs[target][0].shape if kinds[target] == "buffer" and outs[target] else outs[source][output].shape
+
+    def _origins(self, ref: ArgRef, target: int) -> Iterator[Tensor]:
+        """Where a tensor comes from as drawn; what passes by a focused module is not."""
+        inside = self.selection.inside
+        for node, output in origins(self.data, self.selection, ref):
+            if self.groups.tail(node) >= 0 and (inside is None or inside[node] or inside[target]):
+                yield node, output
 
     def _position(self, ref: ArgRef, tail: int) -> tuple[Position, int | None]:
         """The argument fed, and the element of a list where one node that stands for much feeds several of them."""
         *outer, last = ref.position
-        if outer and isinstance(last, int) and (self.nodes[tail].kind == MODULE or self.nodes[tail].passes > 1):
+        if outer and isinstance(last, int) and (self.nodes[tail].kind in CLOSED or self.nodes[tail].passes > 1):
             return (*outer, _ELEMENTS), last
         return ref.position, None
 
@@ -105,32 +114,40 @@ class EdgeDrawer:
         return func not in ("add", "add_") or all(name != "alpha" for name, _ in self.data.nodes.config[target])
 
     def _inside(self, source: int, target: int) -> bool:
-        """Whether an arrow within one node is hidden by it: both ends in one call of a module drawn as one node."""
-        call = self.data.nodes.call
-        return self.groups.box[self.groups.owner[source]] and self.boxed[call[source]] == self.boxed[call[target]]
+        """Whether an arrow within one node is hidden by it: both ends in one call of a module drawn as one node.
+
+        Of several modules in a row, both in the same round.
+        """
+        ends = [self.boxed[self.data.nodes.call[i]] for i in (source, target)]
+        if self.groups.owner[source] in self.groups.capsules:
+            rounds = [None if c is None else self.data.calls[c].number for c in ends]
+            return not self.rolled or rounds[0] == rounds[1]
+        return self.groups.box[self.groups.owner[source]] and ends[0] == ends[1]
 
     def _tail_output(self, tail: int, head: int, source: int, output: int) -> int | None:
-        if self.nodes[tail].kind == MODULE or self.nodes[head].kind == MODULE:
+        if self.nodes[tail].kind in CLOSED or self.nodes[head].kind in CLOSED:
             return None
         return output if len(self.data.nodes.outs[source]) > 1 else None
 
     def _pass_of(self, node: int, group: int) -> int:
         if not self.rolled:
             return 1
-        if self.groups.box[group]:
+        if self.groups.box[group] or group in self.groups.capsules:
             call = self.boxed[self.data.nodes.call[node]]
             return self.data.calls[call].number if call is not None else 1
-        return self.data.nodes.pass_number[node]
+        writer = writer_of(self.data, node) if self.nodes[group].passes > 1 else None
+        return self.data.nodes.pass_number[node if writer is None else writer]
 
     def _finish(self, key: Key, arrow: _Arrow) -> PlanEdge:
         tail, head, position, output, _ = key
         if position and arrow.elements:
             position = (*position[:-1], passes_text(arrow.elements))
         source, target = self.nodes[tail], self.nodes[head]
-        if output is None and len(arrow.outputs) == 1 and source.kind != MODULE:
+        if output is None and len(arrow.outputs) == 1 and source.kind not in CLOSED:
             several = len(self.data.nodes.outs[source.first]) > 1
             output = next(iter(arrow.outputs)) if several else None
-        tensors = max(arrow.per_pass.values()) if self.rolled else sum(arrow.per_pass.values())
+        counts = arrow.per_pass.values()
+        tensors = max(counts) if self.rolled else sum(counts)
         partial_in = self.rolled and len(arrow.per_pass) < target.passes
         partial_out = self.rolled and len(arrow.sources) < source.passes
         return PlanEdge(
@@ -143,5 +160,8 @@ class EdgeDrawer:
             tuple(sorted(arrow.sources)) if partial_out else (),
             tensors,
             arrow.dashed,
-            tail >= head,
+            tail >= head and source.kind not in STUBS and target.kind not in STUBS,
+            min(counts) if min(counts) < tensors and self.rolled else 0,
+            summarize(arrow.arms, arrow.per_pass) if arrow.arms else (),
+            tuple(arrow.shapes),
         )

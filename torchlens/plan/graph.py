@@ -7,11 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchlens.records.trace_data import TraceData
 
+if TYPE_CHECKING:
+    from torchlens.plan.collapse.planner import CollapsePlan
+
 MODULE = "module"
+# A node outside the focused module that feeds it, one that reads from it, and the name of a far source beside a reader.
+FROM, TO, COPY = STUBS = ("from", "to", "copy")
+# A node that several nodes are drawn as: a run of blocks or ops, the rest of a folded run, outputs alike.
+SEGMENT, FOLD, OUTPUTS = CAPSULES = ("segment", "fold", "outputs")
+CLOSED = (MODULE, *CAPSULES)
 Position = tuple[int | str, ...]
 Tensor = tuple[int, int]
 
@@ -19,10 +27,12 @@ Tensor = tuple[int, int]
 class PlanNode(NamedTuple):
     """One node of the figure.
 
-    kind: a record kind, or MODULE for a module drawn as one node; name: its stable id; members: indexes of the trace
-    nodes it stands for, ascending; calls: the module calls it stands for (a module), or whose whole work it is (an op);
-    groups and outputs: for a module, its members and the tensors that leave it, call by call; address: what follows
-    the `@`, None where there is nothing to say; hidden_buffers: indexes of buffers that its module uses unseen.
+    kind: a record kind, MODULE for a module drawn as one node, one of STUBS or of CAPSULES; name: its stable id;
+    members: indexes of the trace nodes it stands for, ascending, none for a stub, which only names what it connects to;
+    calls: the module calls it stands for (a module, a capsule), or whose whole work it is (an op); groups and outputs:
+    for a module, its members and the tensors that leave it, call by call, for a capsule by round; address: what follows
+    the `@`, None where there is nothing to say; hidden_buffers: indexes of buffers that its module uses unseen;
+    outside: for a stub, the trace nodes it names.
     """
 
     kind: str
@@ -36,16 +46,34 @@ class PlanNode(NamedTuple):
     hidden_buffers: tuple[int, ...] = ()
     groups: tuple[tuple[int, ...], ...] = ()
     outputs: tuple[tuple[Tensor, ...], ...] = ()
+    outside: tuple[int, ...] = ()
 
     @property
     def first(self) -> int:
         """Index of the trace node that speaks for it."""
-        return self.members[0]
+        return (self.members or self.outside)[0]
 
     @property
     def passes(self) -> int:
         """How often it ran: calls of a module, passes of a layer."""
-        return len(self.calls) if self.kind == MODULE else len(self.members)
+        if self.kind in CAPSULES:
+            return len(self.groups)
+        return len(self.calls) if self.kind == MODULE else len(self.members or self.outside)
+
+
+class Arm(NamedTuple):
+    """An arm of a branch. name: THEN, ELIF or ELSE; number: which `elif`, from 1, else 0; line: in the source."""
+
+    name: str
+    number: int
+    line: int
+
+
+class Entry(NamedTuple):
+    """Arms that an arrow enters at once, outermost first. passes: of its target, empty where it does so in all."""
+
+    arms: tuple[Arm, ...]
+    passes: tuple[int, ...]
 
 
 class PlanEdge(NamedTuple):
@@ -53,7 +81,9 @@ class PlanEdge(NamedTuple):
 
     position: the argument it feeds, None where that is not said; crowded: its target has many arrows; output: which of
     the source's several outputs, None where there is one; in_passes and out_passes: the passes of target and source
-    that used it, empty where all did; tensors: how many it stands for; back: it points against the flow.
+    that used it, empty where all did; tensors: how many it stands for, and fewest: in the pass with the fewest, 0 where
+    all are alike; back: it points against the flow; arms: those that it leads into; shapes: of the tensors
+    that pass, each once, None for one that has none.
     """
 
     source: int
@@ -66,27 +96,45 @@ class PlanEdge(NamedTuple):
     tensors: int = 1
     dashed: bool = False
     back: bool = False
+    fewest: int = 0
+    arms: tuple[Entry, ...] = ()
+    shapes: tuple[tuple[int, ...] | None, ...] = ()
 
 
 @dataclass(slots=True)
 class PlanBox:
-    """The frame of one open module. calls: those it stands for, ascending; level: 0 for an outermost frame."""
+    """The frame of one open module, or of the orphans of the whole page (module None).
 
-    module: int
+    calls: those it stands for, ascending; level: 0 for an outermost frame.
+    """
+
+    module: int | None
     calls: tuple[int, ...]
     parent: int | None
     level: int
     from_input: bool = False
 
 
+class Focus(NamedTuple):
+    """The module that a figure shows the inside of. calls: those shown; members: the trace nodes of its calls."""
+
+    module: int
+    calls: tuple[int, ...]
+    members: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is on the page, in trace order. rolled: each layer once."""
+    """What is on the page, in trace order. rolled: each layer once; focus: None for the whole model; collapse: how it
+    was folded.
+    """
 
     rolled: bool
     nodes: tuple[PlanNode, ...]
     edges: tuple[PlanEdge, ...]
     boxes: tuple[PlanBox, ...]
+    focus: Focus | None = None
+    collapse: CollapsePlan | None = None
 
 
 class Tally(NamedTuple):
@@ -114,6 +162,14 @@ def tally(data: TraceData, members: Iterable[int], params: Iterable[int] | None 
     records = [data.params[p] for p in (met if params is None else params)]
     trainable = sum(p.numel for p in records if p.trainable)
     return Tally(ops, buffers, output_bytes, sum(p.numel for p in records), trainable)
+
+
+def tally_module(data: TraceData, focus: Focus) -> Tally:
+    """Count what a module's calls ran, whatever is drawn, and every parameter owned by it or below it."""
+    module = data.modules[focus.module]
+    starts = tuple(f"{name}." for name in (module.address, *module.aliases))
+    owned = [p.index for p in data.params if any(name.startswith(starts) for name in (p.address, *p.aliases))]
+    return tally(data, focus.members, owned)
 
 
 def tally_network(data: TraceData) -> Tally:

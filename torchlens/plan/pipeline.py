@@ -3,30 +3,73 @@
 from __future__ import annotations
 
 from torchlens.plan.boxes import Frames, boxed_calls, framed_calls
+from torchlens.plan.collapse.board import Cut
+from torchlens.plan.collapse.nodes import capsule_node, frame_of
+from torchlens.plan.collapse.planner import empty_plan, fold_drawing, make_schedule
+from torchlens.plan.collapse.schedule import CollapseSchedule
+from torchlens.plan.collapse.units import Base
 from torchlens.plan.edges import EdgeDrawer
-from torchlens.plan.graph import MODULE, Plan, PlanNode, Tensor, buffer_versions
-from torchlens.plan.rectangles import Works, find_works
+from torchlens.plan.focus import Boundary, call_levels, find_focus, restrict
+from torchlens.plan.graph import MODULE, OUTPUTS, Focus, Plan, PlanNode, Tensor, buffer_versions
+from torchlens.plan.rectangles import Works, close_boxes, find_works
 from torchlens.plan.roll import Groups, group_nodes, node_addresses
 from torchlens.plan.select import Selection, select
+from torchlens.plan.stubs import add_copies
 from torchlens.records.trace_data import TraceData
 from torchlens.settings.compose import DrawRequest
 
 
 def make_plan(data: TraceData, request: DrawRequest) -> Plan:
-    """Decide what is on the page. Uses the options rolled, depth and show_buffers; the cost is linear in the trace."""
+    """Decide what is on the page: module, rolled, depth, show_buffers, show_orphans, collapse and fold_repeats.
+
+    The cost is linear in the trace.
+    Raises: UnknownNameError[module_not_found], InvalidArgumentError[module_not_called].
+    """
     options = request.options
-    selection = select(data, options.show_buffers)
-    works = find_works(data, selection)
-    boxed = boxed_calls(data, works, options.depth)
-    groups = group_nodes(data, selection, works, boxed, options.rolled)
-    frames = Frames(data, framed_calls(data, works, selection, boxed, options.depth), options.rolled)
-    nodes = _make_nodes(data, selection, works, boxed, groups, frames)
+    full, focus, boundary = full_drawing(data, request)
+    selection, works, levels, boxed, groups = full.selection, full.works, full.levels, full.boxed, full.groups
+    folded = fold_drawing(full, request, focus.members if focus else None)
+    if folded is not None:
+        works, boxed = folded.cut.fold_works(works), folded.cut.boxed
+        groups = group_nodes(data, selection, works, boxed, options.rolled, boundary, folded.cut)
+    framed = framed_calls(data, works, selection, boxed, levels, options.depth, options.rolled)
+    frames = Frames(data, framed, options.rolled)
+    nodes = _make_nodes(data, selection, works, boxed, groups, frames, folded.cut if folded else None)
     edges = EdgeDrawer(data, selection, groups, nodes, boxed, options.rolled).draw()
-    return Plan(options.rolled, tuple(nodes), tuple(edges), frames.finish())
+    collapse = folded.plan if folded else empty_plan(request, len(nodes))
+    return add_copies(Plan(options.rolled, tuple(nodes), tuple(edges), frames.finish(), focus, collapse))
+
+
+def plan_schedule(data: TraceData, request: DrawRequest) -> CollapseSchedule:
+    """Every step of folding that `collapse=` may pick under the other options of a request."""
+    full, focus, _ = full_drawing(data, request)
+    return make_schedule(full, request, focus.members if focus else None)
+
+
+def full_drawing(data: TraceData, request: DrawRequest) -> tuple[Base, Focus | None, Boundary | None]:
+    """What is on the page before anything is folded."""
+    options = request.options
+    focus = find_focus(data, options.module) if options.module is not None else None
+    selection, boundary = select(data, options.show_buffers, show_orphans=options.show_orphans), None
+    if focus is not None:
+        selection, boundary = restrict(data, selection, focus)
+    levels = call_levels(data, focus.calls if focus else (0,))
+    works = find_works(data, selection)
+    boxed = boxed_calls(data, works, levels, options.depth)
+    works = close_boxes(data, selection, works, boxed)
+    groups = group_nodes(data, selection, works, boxed, options.rolled, boundary)
+    bundles = not options.rolled and not options.show_containers
+    return Base(data, selection, works, levels, boxed, groups, options.rolled, bundles), focus, boundary
 
 
 def _make_nodes(
-    data: TraceData, selection: Selection, works: Works, boxed: list[int | None], groups: Groups, frames: Frames
+    data: TraceData,
+    selection: Selection,
+    works: Works,
+    boxed: list[int | None],
+    groups: Groups,
+    frames: Frames,
+    cut: Cut | None,
 ) -> list[PlanNode]:
     addresses = node_addresses(data, works, groups, frames.rolled)
     versions = buffer_versions(data)
@@ -36,7 +79,13 @@ def _make_nodes(
         first = members[0]
         kind, address = data.nodes.kind[first], addresses[group]
         place, calls = data.nodes.call[first], [data.nodes.call[i] for i in members[1:]]
-        if groups.box[group]:
+        if groups.stub[group]:
+            nodes.append(_stub_node(data, groups.stub[group], members, frames.rolled, address))
+            continue
+        if cut is not None and group in groups.capsules:
+            node = capsule_node(data, cut, groups.capsules[group], members, frames.rolled)
+            kind, place, calls = node.kind, frame_of(data, cut, groups.capsules[group]), []
+        elif groups.box[group]:
             node = _module_node(data, boxed, members)
             place, *calls = node.calls
         elif kind == "op":
@@ -47,7 +96,10 @@ def _make_nodes(
                 name = f"buffer:{data.nodes.path[first]}:{versions[first][1]}"
             node = PlanNode(kind, name, tuple(members), None, address=address)
         from_input = any(data.from_input[i] for i in members)
-        box = frames.place(place, from_input) if kind not in ("input", "output") else None
+        if selection.orphans[first]:
+            nodes.append(node._replace(box=frames.place_orphan(), from_input=from_input))
+            continue
+        box = frames.place(place, from_input) if kind not in ("input", "output", OUTPUTS) else None
         for other in calls:
             frames.join(box, other)
         nodes.append(node._replace(box=box, from_input=from_input))
@@ -64,6 +116,15 @@ def _op_node(
     calls = tuple(call for i in members if (call := works.call_of(data, i)) is not None)
     hidden = tuple(dict.fromkeys(b for call in calls for b in state.get(call, ())))
     return PlanNode("op", name, tuple(members), None, calls, True, address, hidden_buffers=hidden)
+
+
+def _stub_node(data: TraceData, kind: str, touching: list[int], rolled: bool, address: str | None) -> PlanNode:
+    """What the focused module reads, or what reads from it. One pass is named as such, several by their layer."""
+    layer = data.layers[data.nodes.layer[touching[0]]]
+    named = layer.nodes if rolled and len(touching) > 1 else tuple(touching)
+    label = layer.label if len(named) > 1 else data.nodes.label[touching[0]]
+    from_input = any(data.from_input[i] for i in touching)
+    return PlanNode(kind, f"stub:{kind}:{label}", (), None, address=address, from_input=from_input, outside=named)
 
 
 def _module_node(data: TraceData, boxed: list[int | None], members: list[int]) -> PlanNode:

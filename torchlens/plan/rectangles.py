@@ -6,7 +6,8 @@ as this one op, or the rest ran in its submodules and this op is what it returne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from torchlens.plan.select import Selection
 from torchlens.records.trace_data import TraceData
@@ -40,7 +41,7 @@ def find_works(data: TraceData, selection: Selection) -> Works:
         parent = data.calls[call].parent
         if parent is not None:
             inside[parent] += inside[call]
-    op: list[int | None] = [None] * count
+    op = _orphan_works(data, selection, inside)
     sole = [inside[c] == 1 and len(own[c]) == 1 for c in range(count)]
     for c, record in enumerate(data.calls):
         if len(own[c]) == 1 and (sole[c] or (record.parent is not None and _returns_only(data, c, own[c][0]))):
@@ -48,6 +49,30 @@ def find_works(data: TraceData, selection: Selection) -> Works:
     return Works(op, sole, inside)
 
 
+def _orphan_works(data: TraceData, selection: Selection, inside: list[int]) -> list[int | None]:
+    """Per call, the one op that it ran where nobody uses it, so that an orphan looks as it would elsewhere."""
+    op: list[int | None] = [None] * len(data.calls)
+    for i in data.op_indexes:
+        call = data.calls[data.nodes.call[i]]
+        if selection.orphans[i] and call.ops == (i,) and not inside[call.index] and call.parent is not None:
+            op[call.index] = i
+    return op
+
+
 def _returns_only(data: TraceData, call: int, op: int) -> bool:
     outputs = data.calls[call].outputs
     return bool(outputs) and all(node == op for node, _ in outputs)
+
+
+def is_read_inside(data: TraceData, selection: Selection, call: int, op: int) -> bool:
+    """Whether a call goes on with the result of its own op, so that op and box side by side would make a circle."""
+    start, end = data.calls[call].span
+    return any(start <= child < end and not selection.hidden[child] for child in data.children[op])
+
+
+def close_boxes(data: TraceData, selection: Selection, works: Works, boxed: Sequence[int | None]) -> Works:
+    """The rectangles beside boxes; an op that its own module goes on with lies in the box."""
+    inside = [
+        boxed[c] == c and op is not None and is_read_inside(data, selection, c, op) for c, op in enumerate(works.op)
+    ]
+    return replace(works, op=[None if gone else op for gone, op in zip(inside, works.op, strict=True)])

@@ -1,9 +1,12 @@
-"""Which trace nodes are on the page: orphans are left out, buffers and their bookkeeping as `show_buffers` says."""
+"""Which trace nodes are on the page: orphans only on demand, buffers and their bookkeeping as `show_buffers` says."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from torchlens.plan.graph import Tensor
+from torchlens.records.ops import ArgRef
 from torchlens.records.trace_data import TraceData
 
 # Statistics that a norm layer keeps for itself; reading them is on every drawing of such a model and says nothing.
@@ -14,17 +17,24 @@ ROUTINE = ("running_mean", "running_var", "num_batches_tracked")
 class Selection:
     """Flags per trace node.
 
-    used: not an orphan; hidden: a buffer or bookkeeping op that is not drawn on its own; routine: a buffer that serves
-    bookkeeping only; bookkeeping: an op between such buffers, which is no work of its module.
+    used: on the page, no orphan; orphans: an orphan that is drawn, apart from the rest; hidden: a buffer or bookkeeping
+    op that is not drawn on its own; routine: a buffer that serves bookkeeping only; bookkeeping: an op between such
+    buffers, which is no work of its module; inside: belongs to the focused module, None without one.
     """
 
     used: list[bool]
+    orphans: list[bool]
     hidden: list[bool]
     routine: list[bool]
     bookkeeping: list[bool]
+    inside: list[bool] | None = None
+
+    def drawn(self, node: int) -> bool:
+        """Whether a trace node is on the page by itself or in a box."""
+        return self.used[node] or self.orphans[node]
 
 
-def select(data: TraceData, show_buffers: str) -> Selection:
+def select(data: TraceData, show_buffers: str, *, show_orphans: bool = False) -> Selection:
     """Decide on every node. show_buffers: never, meaningful or always."""
     kinds = data.nodes.kind
     routine = [kind == "buffer" and path.endswith(ROUTINE) for kind, path in zip(kinds, data.nodes.path, strict=True)]
@@ -33,12 +43,27 @@ def select(data: TraceData, show_buffers: str) -> Selection:
     hidden = [False] * len(kinds)
     if show_buffers != "always":
         hidden = [a or b for a, b in zip(unseen, bookkeeping, strict=True)]
-    return Selection([not orphan for orphan in data.orphan], hidden, routine, bookkeeping)
+    orphans = [show_orphans and orphan and not unseen for orphan, unseen in zip(data.orphan, hidden, strict=True)]
+    return Selection([not orphan for orphan in data.orphan], orphans, hidden, routine, bookkeeping)
+
+
+def origins(data: TraceData, selection: Selection, ref: ArgRef) -> Iterator[Tensor]:
+    """Where a tensor comes from, seen through buffers that are not drawn: its node, or the writers of the buffer.
+
+    Routine bookkeeping hands nothing on.
+    """
+    waiting: list[Tensor] = [(ref.node, ref.output)]
+    while waiting:
+        node, output = waiting.pop()
+        if not selection.hidden[node]:
+            yield node, output
+        elif not selection.routine[node] and data.nodes.kind[node] == "buffer":
+            waiting += [(writer.node, writer.output) for writer in reversed(data.nodes.parents[node])]
 
 
 def _bookkeeping(data: TraceData, unseen: list[bool]) -> list[bool]:
     """Ops that read nothing but such buffers (and constants) and whose results go nowhere else."""
-    nodes, tested = data.nodes, {test.node for test in data.branches}
+    nodes, tested = data.nodes, set(data.branches.nodes)
     derived = list(unseen)
     for i, refs in enumerate(nodes.parents):
         if nodes.kind[i] == "op" and refs and not nodes.params[i] and i not in tested:

@@ -1,4 +1,4 @@
-"""Scene -> DOT text: complete and self-sufficient styling, and the one place where text is escaped.
+"""Scene -> DOT text: complete and self-sufficient styling; text is escaped by `dot_text` and nowhere else.
 
 The same scene gives the same bytes: nodes, frames and arrows come in trace order, numbers have a fixed form, and the
 graph's own names are a counter's, never a user's. Ids (`relu_1_2:2`, `cluster:features.0:1`) name the parts in the SVG.
@@ -8,103 +8,71 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from torchlens.base.text import clean, truncate
 from torchlens.base.units import ELLIPSIS
+from torchlens.render.dot_nodes import SOURCE, NodeWriter
+from torchlens.render.dot_text import TABLE, Html, attribute_list, html, number, quote, quote_label, strong
+from torchlens.render.placement import FREE, Placement
 from torchlens.scene.model import (
     BarLine,
-    NodeStyle,
     Page,
     RootLine,
-    Row,
     Scene,
     SceneBox,
     SceneEdge,
-    SceneNode,
     SwatchLine,
     TextLine,
 )
 
-TEXT_LIMIT = 4000
 ARROW_SIZE = 0.7
+# Characters of an id. The longest is that of an arrow, which holds two others.
+ID_LIMIT = 1000
 LABEL_ANGLE, LABEL_DISTANCE, FARTHEST_LABEL = 45, 2.0, 5.0
 CELL_WIDTH, BAR_HEIGHT = 2, 10
 _ROOT_IDS = {"header": "caption:header", "caption": "caption", "key": "key"}
 SWATCH_WIDTH, SWATCH_HEIGHT = 18, 12
+# Bytes of the root label, of which an engine reads 16,384, and of the cell around one of its lines.
+LABEL_LIMIT, ROW_MARKUP = 15_000, 60
 # Points below the root label, and between its parts.
 GAP, PART_GAP = 8, 5
 ASIDE = "    "
+SIDEWAYS = ("LR", "RL")
+# An arrow from a node to itself bulges more than an engine allows for.
+BEHIND = " " * 12
+# Points beside the line and below the underline of an arm.
+ARM_ASIDE, UNDERLINE_GAP = 12, 4
 
-_HTML = str.maketrans(
-    {
-        "&": "&amp;",
-        "<": "&lt;",
-        ">": "&gt;",
-        '"': "&quot;",
-        "[": "&#91;",
-        "]": "&#93;",
-        "\\": "&#92;&#92;",
-        "\n": "<BR/>",
-    }
-)
-_QUOTED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_.:>~-]")
 _NARROW, _WIDE = frozenset(" .,:;'!|()[]ijlftIr"), frozenset("mwMW@%")
 _PLAIN = 'BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0" ALIGN="LEFT"'
-# Inches. An ellipse has room around its rows anyway; the lid of a solid would touch its title.
-_MARGINS = {"oval": "0.03,0.02", "box": "0.11,0.06", "box3d": "0.15,0.1", "cylinder": "0.15,0.1"}
-_TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="{}">{}</TABLE>'
 
 
-def write(scene: Scene) -> str:
-    """The figure as DOT text."""
+def write(scene: Scene, placement: Placement = FREE) -> str:
+    """The figure as DOT text. placement: where everything stands; by default the engine decides."""
     ids = _Ids()
-    writer = _NodeWriter(scene.nodes, scene.page)
-    lines = [f"digraph {quote(scene.title)} {{", *_defaults(scene.page, scene.root, writer)]
-    names = [ids.take(node.name) for node in scene.nodes]
-    frames = [ids.take(box.name) for box in scene.boxes]
-    lines += _body(scene, names, frames, writer)
-    lines += _arrows(scene, names, ids)
+    writer = NodeWriter(scene.nodes, scene.page)
+    lines = [f"digraph {quote(scene.title)} {{", *_defaults(scene.page, scene.root, writer, placement)]
+    names = [ids.take(node.name[: ID_LIMIT // 3]) for node in scene.nodes]
+    frames = [ids.take(box.name[: ID_LIMIT // 3]) for box in scene.boxes]
+    lines += _body(scene, names, frames, writer, placement)
+    lines += _arrows(scene, names, ids, placement)
+    lines += _columns(scene.columns)
     lines.append("}")
     return "\n".join(lines) + "\n"
 
 
-# -- text
-def html(text: str) -> str:
-    """Text inside an HTML-like label."""
-    return clean(text).translate(_HTML)
+def _columns(columns: Sequence[Sequence[int]]) -> Iterator[str]:
+    """Nodes that share a rank, frames or not."""
+    if columns:
+        yield " graph [newrank=true];"
+    for column in columns:
+        yield f" {{ rank=same; {' '.join(f'n{k};' for k in column)} }}"
 
 
-def quote(text: str) -> str:
-    """A quoted attribute value; `\\N` and the like stay as they are written."""
-    return f'"{clean(truncate(text, TEXT_LIMIT)).translate(_QUOTED)}"'
-
-
-def number(value: float) -> str:
-    """A number in a fixed form: two decimals at most, without trailing zeros."""
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-class _Html(str):
-    """Text that is an HTML-like label already, brackets included."""
-
-    __slots__ = ()
-
-
-def _attributes(values: Mapping[str, str | float | None]) -> str:
-    """`[name=value ...]`, unset ones left out."""
-    parts: list[str] = []
-    for name, value in values.items():
-        if value is not None:
-            parts.append(f"{name}={_value(value)}")
-    return f"[{' '.join(parts)}]"
-
-
-def _value(value: str | float) -> str:
-    if isinstance(value, _Html):
-        return value
-    return quote(value) if isinstance(value, str) else number(value)
+def with_pictures_in(document: str, folder: str) -> str:
+    """The text with the files of its pictures in this folder beside it. No user's text holds an unescaped quote."""
+    return document.replace(SOURCE, f"{SOURCE}{html(folder)}/")
 
 
 class _Ids:
@@ -114,7 +82,7 @@ class _Ids:
         self._taken: dict[str, int] = {}
 
     def take(self, name: str) -> str:
-        safe = _UNSAFE_ID.sub("_", name)
+        safe = _UNSAFE_ID.sub("_", name[:ID_LIMIT])
         count = self._taken.get(safe, 0)
         while True:
             count += 1
@@ -127,7 +95,7 @@ class _Ids:
 
 
 # -- graph
-def _defaults(page: Page, root: Sequence[RootLine], writer: _NodeWriter) -> Iterator[str]:
+def _defaults(page: Page, root: Sequence[RootLine], writer: NodeWriter, placement: Placement) -> Iterator[str]:
     graph: dict[str, str | float | None] = {
         "id": "tl-graph",
         "class": "torchlens",
@@ -145,7 +113,9 @@ def _defaults(page: Page, root: Sequence[RootLine], writer: _NodeWriter) -> Iter
         "label": _root_label(root, page.bold),
         "tooltip": " " if page.tooltips else None,
     }
-    yield f" graph {_attributes(graph)};"
+    yield f" graph {attribute_list(graph)};"
+    if placement.graph:
+        yield f" graph [{placement.graph}];"
     if page.attributes:
         yield f" graph [{' '.join(_user_attribute(name, value) for name, value in page.attributes.items())}];"
     yield f" node {writer.defaults()};"
@@ -159,7 +129,7 @@ def _defaults(page: Page, root: Sequence[RootLine], writer: _NodeWriter) -> Iter
         "labelangle": LABEL_ANGLE,
         "labeldistance": LABEL_DISTANCE,
     }
-    yield f" edge {_attributes(edge)};"
+    yield f" edge {attribute_list(edge)};"
 
 
 def _user_attribute(name: str, value: str | float) -> str:
@@ -167,19 +137,38 @@ def _user_attribute(name: str, value: str | float) -> str:
     return f"{quote(name)}={quote(text)}"
 
 
-def _root_label(root: Sequence[RootLine], bold: bool) -> _Html | None:
+def _root_label(root: Sequence[RootLine], bold: bool) -> Html | None:
     counts: Counter[str] = Counter()
     rows = ""
-    for line in root:
+    for line, written in _within_limit(root, bold):
         kind = _ROOT_IDS[line.kind] if isinstance(line, TextLine) else "key"
         if rows and not counts[kind]:
             rows += f'<TR><TD HEIGHT="{PART_GAP}"></TD></TR>'
         counts[kind] += 1
         # An engine writes the id only where there is a title too.
-        rows += f'<TR><TD ALIGN="LEFT" ID="{kind}:{counts[kind]}" TITLE=" ">{_root_line(line, bold)}</TD></TR>'
+        rows += f'<TR><TD ALIGN="LEFT" ID="{kind}:{counts[kind]}" TITLE=" ">{written}</TD></TR>'
     # A gap below keeps the label off the nodes.
     gap = f'<TR><TD HEIGHT="{GAP}"></TD></TR>'
-    return _Html(f"<{_TABLE.format(1, rows + gap)}>") if rows else None
+    return Html(f"<{TABLE.format(1, rows + gap)}>") if rows else None
+
+
+def _within_limit(root: Sequence[RootLine], bold: bool) -> Iterator[tuple[RootLine, str]]:
+    """The lines as written; of a text beyond all measure the rest is counted, so that every engine can read the label
+    and the key below it stays.
+    """
+    lines = [(line, _root_line(line, bold)) for line in root]
+    texts = [isinstance(line, TextLine) and line.kind != "key" for line, _ in lines]
+    sizes = [len(written.encode("utf-8", "replace")) + ROW_MARKUP for _, written in lines]
+    left = LABEL_LIMIT - sum(size for size, text in zip(sizes, texts, strict=True) if not text)
+    for k, (line, written) in enumerate(lines):
+        if texts[k]:
+            left -= sizes[k]
+            if left < 0:
+                rest = sum(texts[k:])
+                yield line, _root_line(line._replace(text=f"{ELLIPSIS} +{rest} lines"), bold)
+                yield from (pair for pair, text in zip(lines[k:], texts[k:], strict=True) if not text)
+                return
+        yield line, written
 
 
 def _root_line(line: RootLine, bold: bool) -> str:
@@ -223,17 +212,14 @@ def _width(text: str, size: float) -> int:
 
 
 def _font(text: str, size: float, color: str, bold: bool) -> str:
-    inner = _bold(html(text), bold)
+    inner = strong(html(text), bold)
     return f'<FONT POINT-SIZE="{number(size)}" COLOR="{color}">{inner}</FONT>' if text else ""
 
 
-def _bold(escaped: str, bold: bool) -> str:
-    """Bold text; an empty element would be a syntax error."""
-    return f"<B>{escaped}</B>" if bold and escaped else escaped
-
-
 # -- nodes and frames
-def _body(scene: Scene, names: Sequence[str], frames: Sequence[str], writer: _NodeWriter) -> Iterator[str]:
+def _body(
+    scene: Scene, names: Sequence[str], frames: Sequence[str], writer: NodeWriter, placement: Placement
+) -> Iterator[str]:
     """Nodes and frames as a tree, each frame where its first node stands."""
     inside: dict[int | None, list[tuple[bool, int]]] = {None: []}
     for k, node in enumerate(scene.nodes):
@@ -251,9 +237,11 @@ def _body(scene: Scene, names: Sequence[str], frames: Sequence[str], writer: _No
         for is_frame, k in open_frames[-1]:
             if is_frame:
                 yield from _open_frame(scene.boxes[k], k, frames[k], scene.page, len(open_frames))
+                if placement.frames:
+                    yield f"{' ' * (len(open_frames) + 1)}graph [{placement.frame(k)}];"
                 open_frames.append(iter(inside[k]))
                 break
-            yield f"{' ' * len(open_frames)}n{k} {writer.attributes(scene.nodes[k], names[k])};"
+            yield f"{' ' * len(open_frames)}n{k} {writer.attributes(scene.nodes[k], names[k], placement.node(k))};"
         else:
             open_frames.pop()
             if open_frames:
@@ -262,12 +250,12 @@ def _body(scene: Scene, names: Sequence[str], frames: Sequence[str], writer: _No
 
 def _open_frame(box: SceneBox, index: int, name: str, page: Page, indent: int) -> Iterator[str]:
     """Every attribute that a frame would inherit from the one around it is set again."""
-    texts = [_bold(html(line), True) for line in box.title] + [_bold(html(line), page.bold) for line in box.lines]
+    texts = [strong(html(line), True) for line in box.title] + [strong(html(line), page.bold) for line in box.lines]
     label = "".join(f'{text.replace("<BR/>", " ")}<BR ALIGN="LEFT"/>' for text in texts)
     attributes = {
         "id": name,
         "class": "module",
-        "label": _Html(f"<{label}>"),
+        "label": Html(f"<{label}>"),
         # With rankdir=BT the engine flips this: t is the start of the flow, at the bottom.
         "labelloc": "t",
         "labeljust": "l",
@@ -281,74 +269,26 @@ def _open_frame(box: SceneBox, index: int, name: str, page: Page, indent: int) -
         "tooltip": box.tooltip or None,
     }
     yield f"{' ' * indent}subgraph cluster_{index} {{"
-    yield f"{' ' * (indent + 1)}graph {_attributes(attributes)};"
-
-
-class _NodeWriter:
-    """Writes node attributes: the commonest style once for the whole graph, of the others what differs from it."""
-
-    def __init__(self, nodes: Sequence[SceneNode], page: Page) -> None:
-        self._font, self._bold = page.font, page.bold
-        counts = Counter(node.style for node in nodes)
-        self._common = _style(max(counts, key=lambda style: counts[style])) if counts else {}
-        self._known: dict[NodeStyle, str] = {}
-
-    def defaults(self) -> str:
-        return _attributes({"fontname": self._font, **self._common})
-
-    def attributes(self, node: SceneNode, name: str) -> str:
-        style = self._known.get(node.style)
-        if style is None:
-            differing = {key: value for key, value in _style(node.style).items() if self._common[key] != value}
-            style = self._known[node.style] = f" {_attributes(differing)[1:-1]}" if differing else ""
-        tooltip = f" tooltip={quote(node.tooltip)}" if node.tooltip else ""
-        return f'[id="{name}" class="{node.kind}" label={_node_label(node.rows, self._bold)}{style}{tooltip}]'
-
-
-def _style(style: NodeStyle) -> dict[str, str | float | None]:
-    """All attributes of a style, none left to what the engine assumes."""
-    shape = style.shape or "oval"
-    return {
-        "shape": shape,
-        "margin": _MARGINS[shape],
-        "peripheries": style.peripheries or 1,
-        "style": f"filled,{style.dash or 'solid'}",
-        "fillcolor": style.fill or "none",
-        # A two-colour fill runs from left to right.
-        "gradientangle": 0,
-        "color": style.stroke or "none",
-        "penwidth": 1.0 if style.stroke_width is None else style.stroke_width,
-        "fontcolor": style.font_color,
-        "fontsize": style.font_size,
-    }
-
-
-def _node_label(rows: Sequence[Row], bold: bool) -> str:
-    """The rows as a table, capped so that every engine can read it."""
-    parts: list[str] = []
-    length = 0
-    for k, row in enumerate(rows):
-        text = "<BR/>".join(html(line) for line in row.lines)
-        if length + len(text) > TEXT_LIMIT:
-            parts.append(f"<TR><TD>{ELLIPSIS} +{len(rows) - k} rows</TD></TR>")
-            break
-        length += len(text)
-        parts.append(f"<TR><TD>{_bold(text, row.bold or bold)}</TD></TR>")
-    return f"<{_TABLE.format(2, ''.join(parts))}>" if parts else '""'
+    yield f"{' ' * (indent + 1)}graph {attribute_list(attributes)};"
 
 
 # -- arrows
-def _arrows(scene: Scene, names: Sequence[str], ids: _Ids) -> Iterator[str]:
+def _arrows(scene: Scene, names: Sequence[str], ids: _Ids, placement: Placement) -> Iterator[str]:
     pairs: Counter[tuple[int, int]] = Counter()
     sides = _sides(scene.edges)
-    for edge, left in zip(scene.edges, sides, strict=True):
+    for k, (edge, left) in enumerate(zip(scene.edges, sides, strict=True)):
         ends = (edge.source, edge.target)
         pairs[ends] += 1
         name = ids.take(f"edge:{names[edge.source]}->{names[edge.target]}:{pairs[ends]}")
         # An arrow that enters or leaves a frame needs room for its head beside the frame's line.
         crosses = scene.nodes[edge.source].box != scene.nodes[edge.target].box
-        length = " minlen=2" if crosses else ""
-        yield f' n{edge.source} -> n{edge.target} [id="{name}"{_edge_labels(edge, left, scene.page.bold)}{length}];'
+        length = placement.edge(k) or (" minlen=2" if crosses else "")
+        tail, head, turned = edge.source, edge.target, ""
+        if edge.back and tail != head and not placement.routes:
+            # Written along the flow and drawn the other way round, it leaves the ranks in the order of execution.
+            tail, head, turned = head, tail, " dir=back"
+            edge = edge._replace(tail=edge.head, head=edge.tail)
+        yield f' n{tail} -> n{head} [id="{name}"{_edge_labels(edge, left, scene.page)}{turned}{length}];'
 
 
 def _sides(edges: Sequence[SceneEdge]) -> list[bool]:
@@ -368,11 +308,18 @@ def _sides(edges: Sequence[SceneEdge]) -> list[bool]:
     return sides
 
 
-def _edge_labels(edge: SceneEdge, left: bool, bold: bool) -> str:
+def _edge_labels(edge: SceneEdge, left: bool, page: Page) -> str:
     parts: list[str] = []
-    if edge.middle:
-        # The blanks keep the text off the line beside it.
-        parts.append(f" label={_edge_text([f'{ASIDE}{line}' for line in edge.middle], bold)}")
+    bold = page.bold
+    if edge.arms:
+        parts.append(f" label={_arm_label(edge, page)}")
+    elif edge.middle:
+        # The blanks keep the text off the line, which is below it where the flow is horizontal, else at its left.
+        behind = BEHIND if edge.source == edge.target else ""
+        lines = [f"{ASIDE}{line}{behind}" for line in edge.middle]
+        if page.direction in SIDEWAYS:
+            lines = [*edge.middle, " "]
+        parts.append(f" label={_edge_text(lines, bold)}")
     for attribute, lines in (("taillabel", edge.tail), ("headlabel", edge.head)):
         if lines:
             parts.append(f" {attribute}={_edge_text(lines, bold)}")
@@ -383,9 +330,23 @@ def _edge_labels(edge: SceneEdge, left: bool, bold: bool) -> str:
     return "".join(parts) + (" style=dashed" if edge.dashed else "")
 
 
+def _arm_label(edge: SceneEdge, page: Page) -> str:
+    """The arm in large letters, the other lines at the middle below it, all aside of the line."""
+    size = number(page.emphasis_size)
+    cells = [f'<TD><FONT POINT-SIZE="{size}"><B><U>{html(line)}</U></B></FONT></TD>' for line in edge.arms]
+    cells += [f'<TD HEIGHT="{UNDERLINE_GAP}"></TD>'] * bool(edge.middle)
+    cells += [f"<TD>{strong(html(line), page.bold)}</TD>" for line in edge.middle]
+    if page.direction in SIDEWAYS:
+        cells.append(f'<TD HEIGHT="{ARM_ASIDE}"></TD>')
+    before = "" if page.direction in SIDEWAYS else f'<TD WIDTH="{ARM_ASIDE}"></TD>'
+    after = f'<TD WIDTH="{2 * ARM_ASIDE}"></TD>' if edge.source == edge.target else ""
+    rows = "".join(f"<TR>{before}{cell}{after}</TR>" for cell in cells)
+    return f"<{TABLE.format(0, rows)}>"
+
+
 def _edge_text(lines: Sequence[str], bold: bool) -> str:
     text = "\n".join(lines)
-    return f"<{_bold(html(text), bold)}>" if bold else quote(text)
+    return f"<{strong(html(text), bold)}>" if bold else quote_label(text)
 
 
 def _label_distance(length: int) -> str:

@@ -1,21 +1,24 @@
-"""From DOT text to the bytes of a file: the two engines, the four formats, and the checks to make before any work.
+"""From DOT text to the bytes of a file: the two engines, the formats, and the checks to make before any work.
 
-Both engines write the same four formats with the same meaning: `dot` is the document itself, `svg` and `png` come
-from the program, `pdf` is drawn from its SVG.
+Both engines write the same formats with the same meaning: `dot` is the document itself, `svg` and `png` come from the
+program, `pdf` is drawn from its SVG, `jpg` is made from its PNG.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from torchlens.base.errors import fail, nearest
-from torchlens.render import pdf, png, svg
+from torchlens.render import jpeg, pdf, png, svg
 from torchlens.render.artifacts import Artifact
 from torchlens.render.fonts import load_fonts
 from torchlens.render.graphviz import EMBEDDED, SYSTEM
+from torchlens.render.pictures import paste
 
-FORMATS = ("pdf", "svg", "png", "dot")
-NODE_LIMIT = 6_000
+FORMATS = ("pdf", "svg", "png", "jpg", "dot")
+RASTERS = ("png", "jpg")
+_SYNONYMS = {"jpeg": "jpg", "gv": "dot"}
 
 
 class Engine(Protocol):
@@ -30,8 +33,10 @@ class Engine(Protocol):
         """Path of the program. Raises EngineError[render_engine_unavailable]."""
         ...
 
-    def run(self, document: str, output: str, *, dpi: int | None = None) -> bytes:
-        """The laid-out document as svg (in points) or png (at this resolution)."""
+    def run(
+        self, document: str, output: str, *, dpi: int | None = None, pictures: Mapping[str, bytes] | None = None
+    ) -> bytes:
+        """The laid-out document as svg (in points) or png (at this resolution). pictures: the files that it names."""
         ...
 
 
@@ -57,6 +62,7 @@ def formats(engine: str | None = None) -> tuple[str, ...]:
 def check_format(file_format: str, engine: str | None = None) -> str:
     """The format's plain name; `.PDF` is `pdf`. Raises InvalidArgumentError[file_format_invalid]."""
     name = file_format.lower().removeprefix(".")
+    name = _SYNONYMS.get(name, name)
     known = formats(engine)
     if name not in known:
         close = nearest(name, known, 1)
@@ -72,16 +78,6 @@ def require_engine(engine: str | None = None, file_format: str = "svg") -> None:
         found.require()
 
 
-def check_size(nodes: int, file_format: str = "svg") -> None:
-    """Refuse more drawn nodes than a layout can place; `dot` needs no layout.
-
-    Raises: InvalidArgumentError[graph_too_large].
-    """
-    if nodes > NODE_LIMIT and file_format != "dot":
-        what = f"the figure has {nodes} nodes; the layout is limited to {NODE_LIMIT}"
-        fail("graph_too_large", what, nodes=nodes, limit=NODE_LIMIT)
-
-
 # -- rendering
 def make_artifact(
     document: str,
@@ -91,11 +87,12 @@ def make_artifact(
     dpi: int | None = None,
     pdf_font: str | None = None,
     title: str = "",
+    pictures: Mapping[str, bytes] | None = None,
 ) -> Artifact:
     """Render DOT text.
 
-    dpi: dots per inch of png, default 144; other formats ignore it. pdf_font: path of a TrueType font to embed.
-    title: of the document, in svg and pdf; default: the graph's name.
+    dpi: dots per inch of png and jpg, default 144; other formats ignore it. pdf_font: path of a TrueType font to embed.
+    title: of the document, in svg and pdf; default: the graph's name. pictures: the PNG files that the document names.
     Raises: InvalidArgumentError[file_format_invalid, pdf_font_invalid], EngineError[render_engine_*].
     Warns:  figure_unreadable, pdf_glyph_missing, render_engine_warning.
     """
@@ -103,9 +100,15 @@ def make_artifact(
     if file_format == "dot":
         return Artifact(document.encode("utf-8", errors="replace"), "dot")
     program = get_engine(engine)
-    if file_format == "png":
+    if file_format in RASTERS:
         dpi = dpi or png.DEFAULT_DPI
-        return png.write(program.run(document, "png", dpi=dpi), dpi)
+        raster = program.run(document, "png", dpi=dpi, pictures=pictures)
+        if pictures:
+            # Not every engine draws images into a raster; where they belong is said by the SVG of the same layout.
+            figure = svg.read(program.run(document, "svg", pictures=pictures), pictures=pictures)
+            raster = paste(raster, figure.root, figure.width)
+        written = png.write(raster, dpi)
+        return written if file_format == "png" else jpeg.write(written, dpi)
     fonts = load_fonts(pdf_font) if file_format == "pdf" else None
-    figure = svg.read(program.run(document, "svg"), title=title)
+    figure = svg.read(program.run(document, "svg", pictures=pictures), title=title, pictures=pictures)
     return svg.write(figure) if fonts is None else pdf.write(figure, fonts)

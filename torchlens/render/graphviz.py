@@ -1,7 +1,7 @@
 """Runs a Graphviz program on DOT text: finds it, feeds it through stdin, and turns every way of failing into a code.
 
 Two programs speak the same language: the one that comes with the `graphviz-pure` wheel, and the machine's own `dot`.
-Nothing here knows what the figure shows, and nothing is written to disk.
+Nothing here knows what the figure shows, and nothing is written to disk but the pictures it needs for the moment.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -46,23 +48,27 @@ class GraphvizEngine:
             )
         return path
 
-    def run(self, document: str, output: str, *, dpi: int | None = None) -> bytes:
+    def run(
+        self, document: str, output: str, *, dpi: int | None = None, pictures: Mapping[str, bytes] | None = None
+    ) -> bytes:
         """Lay out DOT text and return it in one of the program's own formats, svg or png.
 
-        dpi: dots per inch, for png; an SVG is always in points.
+        dpi: dots per inch, for png; an SVG is always in points. pictures: the files that the document names.
         Raises: EngineError[render_engine_unavailable, render_engine_failed, render_engine_timeout].
         Warns:  render_engine_warning with what the program complained about.
         """
         command = [self.require(), f"-T{output}", *([f"-Gdpi={dpi}"] if dpi else [])]
         try:
-            done = subprocess.run(
-                command,
-                input=document.encode("utf-8", errors="replace"),
-                capture_output=True,
-                timeout=TIME_LIMIT_S,
-                check=False,
-                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            )
+            with _folder_of(pictures or {}) as folder:
+                done = subprocess.run(
+                    command,
+                    input=document.encode("utf-8", errors="replace"),
+                    capture_output=True,
+                    timeout=TIME_LIMIT_S,
+                    check=False,
+                    cwd=folder,
+                    creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+                )
         except subprocess.TimeoutExpired:
             fail(
                 "render_engine_timeout",
@@ -93,6 +99,18 @@ class GraphvizEngine:
             more = f" (+{len(notes) - 3} more)" if len(notes) > 3 else ""
             said = "; ".join(notes[:3]) + more
             warn("render_engine_warning", f"the {self.name} engine: {said}", engine=self.name, messages=tuple(notes))
+
+
+@contextmanager
+def _folder_of(pictures: Mapping[str, bytes]) -> Generator[str | None]:
+    """A folder that holds these files for a while, None where there are none."""
+    if not pictures:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="torchlens-") as folder:
+        for name, data in pictures.items():
+            Path(folder, name).write_bytes(data)
+        yield folder
 
 
 def _messages(stderr: bytes) -> list[str]:

@@ -11,9 +11,8 @@ from torchlens.base.errors import error, fail
 from torchlens.render.engine import check_format
 
 INLINE_FORMAT, FILE_FORMAT = "svg", "pdf"
-_SYNONYMS = {"gv": "dot"}
 # A path that ends in one of these means that format, even though no engine here writes it.
-_OTHER_FORMATS = ("jpg", "jpeg", "gif", "webp", "tif", "tiff", "bmp", "ps", "eps", "html", "json", "txt")
+_OTHER_FORMATS = ("gif", "webp", "tif", "tiff", "bmp", "ps", "eps", "html", "json", "txt")
 
 
 def plan_output(
@@ -59,7 +58,6 @@ def _as_path(path: str | os.PathLike[str]) -> Path:
 def _format_of(target: Path, engine: str | None) -> str | None:
     """The format that a path's extension names, None if it has none or the dot belongs to the name."""
     ending = target.suffix.lower().removeprefix(".")
-    ending = _SYNONYMS.get(ending, ending)
     try:
         return check_format(ending, engine)
     except ValueError:

@@ -17,10 +17,13 @@ from torchlens.base import colors
 from torchlens.base.errors import fail, warn
 from torchlens.render import fonts
 from torchlens.render.artifacts import Artifact, Page
+from torchlens.render.pictures import content_of
 from torchlens.render.svg import Figure
 
 # Acrobat's largest page side; implementation limit of ISO 32000-1, annex C.
 SIDE_LIMIT_PT = 14_400
+# Of the font size; Helvetica's own metrics.
+UNDERLINE_DEPTH, UNDERLINE_WIDTH = 0.1, 0.05
 _NON_ZERO = 1  # reportlab's number for the fill rule of SVG
 
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -92,6 +95,8 @@ class _Painter:
                 todo.extend(reversed(element))
             elif element.tag == "text":
                 self._text(element)
+            elif element.tag == "image":
+                self._image(element)
             elif element.tag not in ("title", "defs"):
                 self._shape(element)
 
@@ -178,6 +183,21 @@ class _Painter:
             canvas.radialGradient(0, 0, 0.75, shades, positions)
         canvas.restoreState()
 
+    def _image(self, element: ET.Element) -> None:
+        """A picture, which stands on its head where y grows downwards."""
+        from reportlab.lib.utils import ImageReader
+
+        content = content_of(element)
+        if content is None:
+            _refuse("a link to an image file")
+        x, y, width, height = (float(element.get(name, "0")) for name in ("x", "y", "width", "height"))
+        canvas = self._canvas
+        canvas.saveState()
+        canvas.translate(x, y + height)
+        canvas.scale(1, -1)
+        canvas.drawImage(ImageReader(io.BytesIO(content)), 0, 0, width, height, mask="auto")
+        canvas.restoreState()
+
     # -- text
     def _text(self, element: ET.Element) -> None:
         text = self._shown(element, (element.text or "").replace("\xa0", " "))
@@ -205,6 +225,17 @@ class _Painter:
         if squeeze < 1.0:
             line.setHorizScale(100)
         self._canvas.drawText(line)
+        if element.get("text-decoration") == "underline":
+            self._underline(element, wide * squeeze, anchor, size)
+
+    def _underline(self, element: ET.Element, width: float, anchor: float, size: float) -> None:
+        """A line below a text, where a viewer of the SVG draws it."""
+        left = float(element.get("x", "0")) - anchor * width
+        y = float(element.get("y", "0")) + size * UNDERLINE_DEPTH
+        self._paint("stroke", element.get("fill", "black"), element)
+        self._canvas.setLineWidth(size * UNDERLINE_WIDTH)
+        self._canvas.setDash([])
+        self._canvas.line(left, y, left + width, y)
 
     def _face(self, element: ET.Element) -> fonts.Face:
         family = element.get("font-family", "Helvetica").partition(",")[0]

@@ -11,10 +11,29 @@ from torchlens.render.artifacts import Artifact, Page
 DEFAULT_DPI = 144
 SIDE_LIMIT_PX = 30_000
 AREA_LIMIT_PX = 300_000_000
+# What no program should be asked to paint: 4 bytes each make 4 GB.
+REFUSED_AREA_PX = 1_000_000_000
 READABLE_DPI = 40  # below it, labels of 14 points are less than 8 pixels high
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER_END = 33  # signature 8, IHDR: length 4, name 4, content 13, checksum 4
+
+
+def check_area(width: float, height: float, dpi: int) -> None:
+    """Refuse a page, in points, that would take all memory as a raster.
+
+    Raises: InvalidArgumentError[graph_too_large].
+    """
+    across, down = (int(side * dpi / 72) for side in (width, height))
+    if across * down > REFUSED_AREA_PX:
+        fail(
+            "graph_too_large",
+            f"the raster figure would have {across} x {down} pixels at {dpi} dpi",
+            fix='write svg or pdf, or draw fewer nodes with collapse="auto" or depth=',
+            width=across,
+            height=down,
+            dpi=dpi,
+        )
 
 
 def write(data: bytes, dpi: int) -> Artifact:

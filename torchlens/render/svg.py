@@ -9,11 +9,14 @@ from __future__ import annotations
 import hashlib
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from torchlens.base.errors import fail
+from torchlens.base.text import clean
 from torchlens.render.artifacts import Artifact, Page
+from torchlens.render.pictures import HREF, embed
 
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _NAMESPACES = {_SVG: "", _XLINK: "xlink:", "http://www.w3.org/XML/1998/namespace": "xml:"}
@@ -43,10 +46,11 @@ class Figure:
 
 
 # -- reading
-def read(data: bytes, *, title: str = "") -> Figure:
+def read(data: bytes, *, title: str = "", pictures: Mapping[str, bytes] | None = None) -> Figure:
     """Parse and tidy what an engine wrote.
 
-    title: replaces the figure's own. Raises: EngineError[render_engine_failed] if it is not well-formed.
+    title: replaces the figure's own; pictures: the PNG files it names, which become part of it.
+    Raises: EngineError[render_engine_failed] if it is not well-formed.
     """
     try:
         root = ET.fromstring(data)
@@ -59,10 +63,11 @@ def read(data: bytes, *, title: str = "") -> Figure:
     graph = root.find("g")
     if graph is None:
         fail("render_engine_failed", "the engine wrote SVG without a graph")
-    title = title or graph.findtext("title") or ""
+    title = clean(title or graph.findtext("title") or "")
     _unwrap_tooltips(root)
     _collect_paints(root)
     _name_fonts(root)
+    embed(root, pictures or {})
     width, height = (float(root.get(side, "0").removesuffix("pt")) for side in ("width", "height"))
     return Figure(root, width, height, title)
 
@@ -158,7 +163,7 @@ def write(figure: Figure) -> Artifact:
         "font-family": BASE_FONT,
         "xml:space": "preserve",
     }
-    if any(element.get("xlink:href") for element in root.iter("a")):
+    if any(element.get(HREF) for element in root.iter() if element.tag in ("a", "image")):
         attributes["xmlns:xlink"] = _XLINK
     outer = ET.Element("svg", attributes)
     outer.text = "\n"

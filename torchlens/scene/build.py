@@ -3,66 +3,105 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
 from torchlens.base.colors import contrast, fill_colors, text_on
-from torchlens.base.text import wrap
-from torchlens.base.units import passes_text
-from torchlens.plan.graph import MODULE, Plan, PlanBox, PlanEdge, PlanNode, Position
+from torchlens.base.text import truncate, wrap
+from torchlens.plan.graph import COPY, FOLD, MODULE, OUTPUTS, SEGMENT, Plan, PlanBox, PlanNode
 from torchlens.records.trace_data import TraceData
+from torchlens.scene.arrow_texts import describe
+from torchlens.scene.arrows import make_arrows
 from torchlens.scene.caption import caption_lines
-from torchlens.scene.channels import color_channel
+from torchlens.scene.channels import Channel, color_channel
+from torchlens.scene.encodings import RecordOf, Sources
 from torchlens.scene.header import header_lines
-from torchlens.scene.layers import Patch, StyleLayer, merge, setting_layer
+from torchlens.scene.layers import Patch, StyleLayer, Trail, merge, setting_layer
 from torchlens.scene.legend import key_lines
-from torchlens.scene.model import NodeStyle, Page, RootLine, Row, Scene, SceneBox, SceneEdge, SceneNode, TextLine
-from torchlens.scene.roles import role_of
-from torchlens.scene.rows import RowContext, call_title, tokens_of, write_rows
+from torchlens.scene.model import Encoding, NodeStyle, Page, RootLine, Row, Scene, SceneBox, SceneNode, TextLine
+from torchlens.scene.node_spec import Callbacks, SpecWriter, has_hooks, plain_callbacks
+from torchlens.scene.notes import with_pictures
+from torchlens.scene.roles import CAPSULE_ROLES, roles_of
+from torchlens.scene.rows import BRANCH, RowContext, call_title, tokens_of, write_rows
+from torchlens.scene.sizes import SizeChannel, resize, size_channel
+from torchlens.scene.stack import Stack, stack
 from torchlens.settings.compose import DrawRequest
+from torchlens.settings.evidence import lacking
 from torchlens.settings.theme import Theme
 
 DIRECTIONS = {"bottomup": "BT", "topdown": "TB", "leftright": "LR", "rightleft": "RL"}
 DEFAULT_DIRECTION = "bottomup"
 # A font of this name is written as its family in bold: engines know the widths of families only.
 BOLD = "-Bold"
+# The caption line of a view that says what its columns are, and inches between columns with frames: arrows along a
+# column would run on the frames' lines.
+COLUMNS, COLUMN_GAP = "columns", 0.9
 OUTER_WIDTH, INNER_WIDTH = 5.0, 2.0
 # Source: WCAG 2.2, contrast (minimum).
 CONTRAST = 4.5
-# Labels at one end of a node that still have room, and characters of one that always and of one that never has.
-CROWD, SHORT, LONG = 2, 4, 9
 # Characters of a frame's title that stay beside the arrows into the frame.
 TITLE_WIDTH = 14
+# Characters of an address or a class on a frame.
+FRAME_LIMIT = 120
 # Stands between the words of a class name while it is broken; no name holds it.
 _JOINT = "\x1f"
 _CASE_CHANGE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-def build(plan: Plan, data: TraceData, request: DrawRequest) -> Scene:
-    """Write the figure of a plan. Linear in the plan; reads argument rows, and call sites only where they are shown."""
+def build(
+    plan: Plan,
+    data: TraceData,
+    request: DrawRequest,
+    callbacks: Callbacks | None = None,
+    record_of: RecordOf | None = None,
+) -> Scene:
+    """Write the figure of a plan. Linear in the plan; reads argument rows, and call sites only where they are shown.
+
+    callbacks, record_of: what the user's hooks and the functions of channels are told about a node, by default its
+    plain record.
+    """
     theme, options = request.theme, request.options
-    roles = [role_of(data, node) for node in plan.nodes]
-    channel = color_channel(data, plan.nodes, roles, theme, options)
-    nodes = _Dresser(plan, data, request).nodes(roles, channel.patches if channel else (None,) * len(roles))
-    boxes = _boxes(plan, data, theme)
+    roles = roles_of(data, plan.nodes)
+    sources = Sources(data, record_of)
+    channel = color_channel(data, plan, roles, theme, options, sources)
+    sizes, columns = size_channel(data, plan, options, sources), stack(data, plan, options, sources)
+    dressed = _Dresser(plan, data, request).nodes(roles, channel.patches if channel else (None,) * len(roles))
+    nodes = [with_pictures(data, node, drawn) for node, drawn in zip(plan.nodes, dressed, strict=True)]
+    if has_hooks(options):
+        told = callbacks or plain_callbacks(data, rolled=options.rolled)
+        writer = SpecWriter(options, told, _readable, theme.page.text)
+        nodes = [writer.apply(node, drawn) for node, drawn in zip(plan.nodes, nodes, strict=True)]
     direction = DIRECTIONS[options.direction or DEFAULT_DIRECTION]
+    page = _page(request, direction)
+    if columns and plan.boxes:
+        page = replace(page, ranksep=max(page.ranksep, COLUMN_GAP))
+    nodes = resize(sizes, nodes, page) if sizes else nodes
+    boxes = _boxes(plan, data, theme)
+    notes = [*request.left_out, *(lack.what for lack in lacking(data, options))]
+    if columns and (request.view is None or COLUMNS not in request.view.caption):
+        notes.insert(0, columns.caption)
     captions = [
         TextLine("caption", line, theme.fonts.secondary, theme.page.secondary)
-        for line in caption_lines(plan, channel, request)
+        for line in (*caption_lines(plan, channel, request), *notes)
     ]
-    key = key_lines(channel, nodes, boxes, theme, options.show_legend)
-    root: list[RootLine] = [*header_lines(data, request), *captions, *key]
+    key = key_lines(channel, nodes, boxes, theme, options.show_legend, [part.key for part in (sizes, columns) if part])
+    root: list[RootLine] = [*header_lines(data, request, plan), *captions, *key]
     return Scene(
         title=data.model_class,
-        page=_page(request, direction),
+        page=page,
         root=tuple(root),
         nodes=tuple(nodes),
-        edges=tuple(_edges(plan, direction)),
+        edges=tuple(describe(make_arrows(plan, direction), plan, data, options)),
         boxes=tuple(boxes),
-        encoding=channel.encoding if channel else None,
+        encoding=_encoding(channel, sizes, columns),
+        columns=columns.columns if columns else (),
     )
+
+
+def _encoding(channel: Channel | None, sizes: SizeChannel | None, columns: Stack | None) -> Encoding | None:
+    states = [part.encoding if part else None for part in (channel, sizes, columns)]
+    return Encoding(*states) if any(states) else None
 
 
 def _page(request: DrawRequest, direction: str) -> Page:
@@ -84,6 +123,7 @@ def _page(request: DrawRequest, direction: str) -> Page:
         edge_width=edge.width,
         edge_font_color=edge.font_color,
         edge_font_size=fonts.annotation,
+        emphasis_size=fonts.emphasis,
         attributes=dict(request.options.graph_attrs or {}),
     )
 
@@ -107,14 +147,17 @@ class _Dresser:
 
     def _node(self, node: PlanNode, role: str, channel: Patch | None) -> SceneNode:
         rows = write_rows(self._context, node, self._tokens)
-        peripheries = 2 if node.rectangle and node.hidden_buffers else 1
-        style, origin = self._look(role, _shape(node), peripheries, node.from_input, channel)
+        peripheries = 2 if (node.rectangle and node.hidden_buffers) or node.kind == OUTPUTS else 1
+        style, origin, trail = self._look(role, _shape(node), peripheries, node.from_input, channel)
+        if node.kind == COPY:
+            style = replace(style, font_size=self._theme.fonts.secondary)
         members = tuple(self._data.nodes.label[i] for i in node.members)
-        return SceneNode(node.name, node.kind, role, rows, style, origin, self._tooltip(node, rows), node.box, members)
+        tooltip = self._tooltip(node, rows)
+        return SceneNode(node.name, node.kind, role, rows, style, origin, tooltip, node.box, members, (), trail)
 
     def _merge(
         self, role: str, shape: str, peripheries: int, from_input: bool, channel: Patch | None
-    ) -> tuple[NodeStyle, dict[str, str]]:
+    ) -> tuple[NodeStyle, dict[str, str], Trail]:
         look = self._theme.roles[role]
         themed = NodeStyle(
             fill=look.fill,
@@ -124,16 +167,21 @@ class _Dresser:
             font_color=look.font_color or self._theme.page.text,
             font_size=self._theme.fonts.base,
         )
-        record = NodeStyle(shape=shape, peripheries=peripheries, dash=None if from_input else "dashed")
+        record = NodeStyle(
+            shape=shape,
+            peripheries=peripheries,
+            dash=None if from_input else "dashed",
+            rounded=True if role == CAPSULE_ROLES[SEGMENT] else None,
+        )
         patches = [Patch(StyleLayer.THEME, f"theme {self._theme.name}, role {role}", themed)]
         patches.append(Patch(StyleLayer.THEME, "what the node is", record))
         patches += [patch for patch in (self._keyword, channel) if patch is not None]
-        style, origin = merge(patches)
+        style, origin, trail = merge(patches)
         if style.fill and style.font_color:
             readable = _readable(style.fill, style.font_color)
             if readable != style.font_color:
                 style, origin = replace(style, font_color=readable), {**origin, "font_color": "contrast with the fill"}
-        return style, dict(origin)
+        return style, dict(origin), trail
 
     def _keyword_patch(self) -> Patch | None:
         size = self._request.options.font_size
@@ -146,7 +194,7 @@ class _Dresser:
         """Where the node ran and what its module keeps unseen; empty where the theme wants none."""
         if not self._theme.page.tooltips:
             return ""
-        lines = [rows[0].lines[0] if rows else node.name]
+        lines = [next((row.lines[0] for row in rows if row.token != BRANCH), node.name)]
         if node.kind == "op":
             stack = self._data.module_stack(self._data.nodes.call[node.first])
             lines[0] += f" · {self._data.nodes.func[node.first]}"
@@ -168,52 +216,9 @@ def _shape(node: PlanNode) -> str:
         return "box3d"
     if node.kind == "buffer":
         return "cylinder"
+    if node.kind in (SEGMENT, FOLD):
+        return "box" if node.kind == SEGMENT else "plaintext"
     return "box" if node.rectangle else "oval"
-
-
-# -- arrows
-def _edges(plan: Plan, direction: str) -> list[SceneEdge]:
-    """All arrows with their labels, which stand in the middle where an end has no room for them."""
-    edges = [_edge(edge, direction) for edge in plan.edges]
-    heads = Counter(edge.target for edge in edges if edge.head)
-    tails = Counter(edge.source for edge in edges if edge.tail)
-    wide = {edge.target for edge in edges if any(len(line) > LONG for line in edge.head)}
-    for k, edge in enumerate(edges):
-        both = bool(edge.head and edge.tail)
-        if both or edge.target in wide or heads[edge.target] > CROWD:
-            edge = edge._replace(middle=edge.head + edge.middle, head=())
-        named = any(len(line) > SHORT for line in edge.tail)
-        if both or (named and tails[edge.source] > CROWD):
-            edge = edge._replace(middle=edge.middle + edge.tail, tail=())
-        edges[k] = edge
-    return edges
-
-
-def _edge(edge: PlanEdge, direction: str) -> SceneEdge:
-    """An arrow with its labels: argument and `In` at the head, output and `Out` at the tail, the rest in the middle."""
-    argument = [_argument_text(edge.position)] if edge.position is not None else []
-    output = [f"[{edge.output}]"] if edge.output is not None else []
-    into = [f"In {passes_text(edge.in_passes)}"] if edge.in_passes else []
-    out = [f"Out {passes_text(edge.out_passes)}"] if edge.out_passes else []
-    middle: list[str] = []
-    head, tail = argument, output
-    if edge.back:
-        middle = out + into if direction == "TB" else into + out
-    else:
-        head, tail = argument + into, output + out
-    if edge.crowded and argument:
-        middle, head = argument + middle, head[1:]
-    if edge.tensors > 1:
-        middle.append(f"x{edge.tensors}")
-    return SceneEdge(edge.source, edge.target, tuple(middle), tuple(tail), tuple(head), edge.dashed)
-
-
-def _argument_text(position: Position) -> str:
-    """`arg 0`, `arg (0, 1)` for an element of a list, `arg (0, 1-3)` for several, `kwarg weight`, `kwarg out[1]`."""
-    first, *rest = position
-    if isinstance(first, str):
-        return f"kwarg {first}{''.join(f'[{part}]' for part in rest)}"
-    return f"arg {first}" if not rest else f"arg ({', '.join(map(str, position))})"
 
 
 # -- frames
@@ -224,12 +229,15 @@ def _boxes(plan: Plan, data: TraceData, theme: Theme) -> list[SceneBox]:
     font_color = _readable(fill, look.font_color or theme.page.text)
     boxes: list[SceneBox] = []
     for box in plan.boxes:
+        if box.module is None:
+            boxes.append(_orphan_box(fill, theme))
+            continue
         call = data.calls[box.calls[0]]
-        module = data.modules[call.module]
+        module = data.modules[box.module]
         boxes.append(
             SceneBox(
                 name=f"cluster:{module.address or 'self'}:{call.number}",
-                title=tuple(wrap(call_title(data, box.calls), TITLE_WIDTH, (".",))),
+                title=tuple(wrap(truncate(call_title(data, box.calls), FRAME_LIMIT), TITLE_WIDTH, (".",))),
                 lines=class_lines(module.class_name),
                 parent=box.parent,
                 fill=fill,
@@ -243,9 +251,26 @@ def _boxes(plan: Plan, data: TraceData, theme: Theme) -> list[SceneBox]:
     return boxes
 
 
+def _orphan_box(fill: str, theme: Theme) -> SceneBox:
+    """The frame of what no input leads to and that leads nowhere."""
+    grey = theme.roles["ellipsis"].font_color or theme.page.secondary
+    return SceneBox(
+        name="cluster:orphans",
+        title=("orphans",),
+        lines=("no input leads here,", "no result depends on it"),
+        parent=None,
+        fill=fill,
+        stroke=grey,
+        stroke_width=INNER_WIDTH,
+        font_color=_readable(fill, grey),
+        dashed=True,
+        tooltip="orphans" if theme.page.tooltips else "",
+    )
+
+
 def class_lines(name: str) -> tuple[str, ...]:
     """A class name in brackets, broken between its words so that arrows into the middle of a narrow frame miss it."""
-    first, *rest = wrap(_CASE_CHANGE.sub(_JOINT, name), TITLE_WIDTH, (_JOINT,))
+    first, *rest = wrap(_CASE_CHANGE.sub(_JOINT, truncate(name, FRAME_LIMIT)), TITLE_WIDTH, (_JOINT,))
     lines = [f"({first}", *rest]
     lines[-1] += ")"
     return tuple(line.replace(_JOINT, "") for line in lines)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from torchlens.base.registry import Registry
 from torchlens.base.text import fill
-from torchlens.plan.graph import Plan
+from torchlens.plan.graph import COPY, Plan
 from torchlens.scene.channels import Channel
 from torchlens.settings.compose import DrawRequest
 
 CaptionLine = Callable[[Plan, Channel | None, DrawRequest], Sequence[str]]
 PROSE_WIDTH = 100
+# Sources that the caption names.
+COPIES_LISTED = 5
 CAPTIONS: Registry[CaptionLine] = Registry("caption line")
 
 
@@ -20,9 +23,20 @@ def caption_lines(plan: Plan, channel: Channel | None, request: DrawRequest) -> 
     lines: list[str] = []
     for name in request.view.caption if request.view else ():
         lines += CAPTIONS.get(name)(plan, channel, request)
+    lines += _copies(plan)
     if request.options.caption:
         lines += request.options.caption.splitlines()
     return [text for line in lines for text in fill(line, PROSE_WIDTH)]
+
+
+def _copies(plan: Plan) -> list[str]:
+    """That some sources are named again beside their readers, and how often each is."""
+    counts = Counter(node.name.removeprefix("stub:from:") for node in plan.nodes if node.kind == COPY)
+    if not counts:
+        return []
+    listed = ", ".join(f"{name} (x{count})" for name, count in list(counts.items())[:COPIES_LISTED])
+    more = f", +{len(counts) - COPIES_LISTED} more" if len(counts) > COPIES_LISTED else ""
+    return [f"small stubs name what is drawn elsewhere and read far away: {listed}{more}"]
 
 
 @CAPTIONS.add("coverage")

@@ -5,39 +5,24 @@ While it is on, the fill belongs to the scale: weights lose their fill, inputs a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchlens.base.colors import Ramp
-from torchlens.base.registry import Registry
-from torchlens.plan.graph import MODULE, PlanNode
+from torchlens.plan.graph import FOLD, OUTPUTS, STUBS, Plan, PlanNode
 from torchlens.records.trace_data import TraceData
+from torchlens.scene.encodings import Sources, account
 from torchlens.scene.layers import Patch, StyleLayer
-from torchlens.scene.model import Encoding, NodeStyle
-from torchlens.scene.values import SOURCES, ValueSource, value_of
+from torchlens.scene.model import ChannelState, NodeStyle
+from torchlens.scene.scales import SCALES, on_scale
+from torchlens.scene.values import SINGLE, Number, Readings, ValueSource
 from torchlens.settings.options import DrawOptions
 from torchlens.settings.theme import Theme
 
 RING_WIDTH = 3.0
 RAMP = "sequential"
-
-Scale = Callable[[Sequence[float]], Callable[[float], float]]
-SCALES: Registry[Scale] = Registry("colour scale", code="encoding_scale_invalid")
-
-
-@SCALES.add("linear")
-def linear(values: Sequence[float]) -> Callable[[float], float]:
-    """Smallest value to 0, largest to 1, in proportion between."""
-    low, high = min(values), max(values)
-    return lambda value: (value - low) / (high - low)
-
-
-@SCALES.add("rank")
-def rank(values: Sequence[float]) -> Callable[[float], float]:
-    """Place among the distinct values, in equal steps from 0 to 1; equal values share a place."""
-    distinct = sorted(set(values))
-    place = {value: k / (len(distinct) - 1) for k, value in enumerate(distinct)}
-    return place.__getitem__
+# What has an outline in its role's colour while the fill is the scale's.
+_RINGED = {"input": "input", "output": "output", OUTPUTS: "output"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +33,7 @@ class Channel:
     """
 
     source: ValueSource
-    encoding: Encoding
+    encoding: ChannelState
     ramp: Ramp
     patches: tuple[Patch | None, ...]
     active: bool
@@ -58,63 +43,41 @@ class Channel:
 
 
 def color_channel(
-    data: TraceData, nodes: Sequence[PlanNode], roles: Sequence[str], theme: Theme, options: DrawOptions
+    data: TraceData, plan: Plan, roles: Sequence[str], theme: Theme, options: DrawOptions, sources: Sources
 ) -> Channel | None:
     """The colour channel of a drawing, None without `color_by=`."""
+    nodes = plan.nodes
     if options.color_by is None:
         return None
-    source = SOURCES.get(options.color_by)
-    values = [value_of(source, node, data) for node in nodes]
-    known = [float(value) for value in values if value is not None]
+    readings = Readings(sources.get("color_by", options.color_by), data)
+    source, scale = readings.source, options.color_scale
+    values = [readings.value(node) for node in nodes]
+    shown = [value if value is not None and on_scale(scale, value) else None for value in values]
+    lost = sum(value is not None for value in values) - sum(value is not None for value in shown)
+    words = ("are", "them") if lost > 1 else ("is", "it")
+    notes = [f"{lost} of the values {words[0]} zero or less: a logarithm has no place for {words[1]}"] if lost else []
+    known = [float(value) for value in shown if value is not None]
     active = len(set(known)) > 1
     ramp = Ramp(theme.ramps[RAMP])
-    encoding = _encoding(data, nodes, values, source, options.color_scale, known)
+    encoding = account(data, plan, readings, scale, shown, notes)
     if not active:
         return Channel(source, encoding, ramp, (None,) * len(nodes), False, False, False, ())
-    place = SCALES.get(options.color_scale)(known)
-    fills = {value: ramp.at(place(value)) for value in dict.fromkeys(known)}
+    fills = _fills(known, scale, ramp)
     paint = _Painter(theme, f"color_by {source.name}")
     patches = tuple(
         paint.patch(node, role, None if value is None else fills[float(value)])
-        for node, role, value in zip(nodes, roles, values, strict=True)
+        for node, role, value in zip(nodes, roles, shown, strict=True)
     )
-    neutral = any(node.kind == MODULE and value is None for node, value in zip(nodes, values, strict=True))
-    blank = any(node.kind == "op" and value is None for node, value in zip(nodes, values, strict=True))
-    rings = tuple(kind for kind in ("input", "output") if any(node.kind == kind for node in nodes))
-    return Channel(source, encoding, ramp, patches, True, neutral, blank, rings)
+    blank = [node.kind for node, value in zip(nodes, shown, strict=True) if value is None]
+    rings = tuple(role for role in ("input", "output") if any(_RINGED.get(node.kind) == role for node in nodes))
+    return Channel(
+        source, encoding, ramp, patches, True, any(kind not in SINGLE for kind in blank), "op" in blank, rings
+    )
 
 
-def _encoding(
-    data: TraceData,
-    nodes: Sequence[PlanNode],
-    values: Sequence[float | None],
-    source: ValueSource,
-    scale: str,
-    known: Sequence[float],
-) -> Encoding:
-    """What is encoded, counted in ops: those of coloured nodes among all ops of the trace."""
-    active = len(set(known)) > 1
-    encoded = 0
-    boxes: list[bool] = []
-    missing = 0
-    for node, value in zip(nodes, values, strict=True):
-        ops = sum(data.nodes.kind[i] == "op" for i in node.members)
-        encoded += ops if value is not None and active else 0
-        if node.kind == MODULE:
-            boxes.append(value is not None)
-        elif node.kind == "op" and value is None:
-            missing += 1
-    notes: list[str] = []
-    if any(boxes):
-        notes.append("module boxes: sum over member ops")
-    if not all(boxes):
-        notes.append(f"module boxes unencoded: an op inside has no {source.name}")
-    if missing:
-        notes.append(f"{missing} nodes have no {source.name}")
-    if known and not active:
-        notes.append("all values are equal: nothing is coloured")
-    domain = (min(known), max(known)) if known else None
-    return Encoding(source.name, source.unit, scale, domain, encoded, len(data.op_indexes), tuple(notes))
+def _fills(known: Sequence[Number], scale: str, ramp: Ramp) -> dict[float, str]:
+    place = SCALES.get(scale)([float(value) for value in known])
+    return {value: ramp.at(place(value)) for value in dict.fromkeys(map(float, known))}
 
 
 class _Painter:
@@ -125,9 +88,9 @@ class _Painter:
         self._known: dict[tuple[str, str | None], Patch] = {}
 
     def patch(self, node: PlanNode, role: str, fill: str | None) -> Patch | None:
-        if node.kind in ("buffer", "constant"):
+        if node.kind in ("buffer", "constant", FOLD):
             return None
-        kind = node.kind if node.kind in ("input", "output", MODULE) else "op"
+        kind = role if node.kind in STUBS else _RINGED.get(node.kind) or ("op" if node.kind in SINGLE else "neutral")
         known = self._known.get((kind, fill))
         if known is None:
             known = self._known[kind, fill] = Patch(StyleLayer.CHANNEL, self._source, self._style(kind, fill))
@@ -139,6 +102,4 @@ class _Painter:
             return NodeStyle(
                 fill=fill or roles["op"].fill, stroke=roles[kind].ring or roles[kind].fill, stroke_width=RING_WIDTH
             )
-        if fill is None:
-            fill = roles["neutral" if kind == MODULE else "op"].fill
-        return NodeStyle(fill=fill)
+        return NodeStyle(fill=fill or roles["neutral" if kind == "neutral" else "op"].fill)

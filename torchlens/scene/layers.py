@@ -6,11 +6,12 @@ Settings are folded before (see `settings.compose`); here only what touches a si
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from enum import IntEnum
 from typing import NamedTuple
 
 from torchlens.base.errors import error, nearest
+from torchlens.plan.graph import STUBS
 from torchlens.scene.model import NodeStyle, Scene, SceneNode
 from torchlens.settings.compose import UNSET, DrawRequest
 
@@ -35,20 +36,54 @@ class Patch(NamedTuple):
     style: NodeStyle
 
 
+# Part of the source of whatever a user's own function set.
+HOOK = "node_spec_fn "
+# What else of a node such a function may set; `origin` then names it too.
+CONTENTS = ("lines", "tooltip", "image")
 ATTRIBUTES = tuple(item.name for item in fields(NodeStyle))
 
 
-def merge(patches: Iterable[Patch]) -> tuple[NodeStyle, Mapping[str, str]]:
-    """Fold patches into one style; also which source set each attribute."""
-    values: dict[str, object] = {}
-    origin: dict[str, str] = {}
+class Step(NamedTuple):
+    """One layer's word on one attribute. value: what it set."""
+
+    layer: int
+    source: str
+    value: object
+
+
+# Attribute -> every word on it, lowest layer first; the last one counts.
+Trail = Mapping[str, tuple[Step, ...]]
+
+
+def merge(patches: Iterable[Patch]) -> tuple[NodeStyle, Mapping[str, str], Trail]:
+    """Fold patches into one style; which source set each attribute; and what it overruled."""
+    trail: dict[str, tuple[Step, ...]] = {}
     for patch in sorted(patches, key=lambda patch: patch.layer):
-        for name in ATTRIBUTES:
-            value = getattr(patch.style, name)
-            if value is not None:
-                values[name] = value
-                origin[name] = patch.source
-    return NodeStyle(**values), origin  # type: ignore[arg-type]
+        for name, value in _set_by(patch):
+            trail[name] = (*trail.get(name, ()), Step(patch.layer, patch.source, value))
+    style = NodeStyle(**{name: steps[-1].value for name, steps in trail.items()})  # type: ignore[arg-type]
+    return style, {name: steps[-1].source for name, steps in trail.items()}, trail
+
+
+def overlay(drawn: SceneNode, patch: Patch) -> SceneNode:
+    """A finished node with one more patch, which takes its place among the layers that are there already."""
+    values: dict[str, object] = {}
+    trail: dict[str, tuple[Step, ...]] = dict(drawn.trail)
+    for name, value in _set_by(patch):
+        steps = trail.get(name, ())
+        below = sum(step.layer <= patch.layer for step in steps)
+        trail[name] = (*steps[:below], Step(patch.layer, patch.source, value), *steps[below:])
+        if below == len(steps):
+            values[name] = value
+    if not values:
+        return drawn._replace(trail=trail)
+    origin = {**drawn.origin, **dict.fromkeys(values, patch.source)}
+    style = replace(drawn.style, **values)  # type: ignore[arg-type]
+    return drawn._replace(style=style, origin=origin, trail=trail)
+
+
+def _set_by(patch: Patch) -> list[tuple[str, object]]:
+    return [(name, value) for name in ATTRIBUTES if (value := getattr(patch.style, name)) is not None]
 
 
 def setting_layer(label: str) -> StyleLayer:
@@ -69,8 +104,9 @@ def explain(scene: Scene, label: str, request: DrawRequest) -> str:
     if node.name != label and label in node.members:
         lines.append(f"{label} is drawn as part of it")
     lines += ["", "style"]
-    style = [(name, getattr(node.style, name), node.origin.get(name, "")) for name in ATTRIBUTES]
-    lines += _columns([(name, _value(value), source) for name, value, source in style if value is not None])
+    lines += _columns([_attribute(node, name) for name in ATTRIBUTES if getattr(node.style, name) is not None])
+    contents = [(name, "changed", node.origin[name]) for name in CONTENTS if name in node.origin]
+    lines += ["", "contents", *_columns(contents)] if contents else []
     lines += ["", "settings"]
     lines += _columns([_setting(name, request) for name in request.origin if request.origin[name] != UNSET])
     if lines[-1] == "settings":
@@ -79,17 +115,30 @@ def explain(scene: Scene, label: str, request: DrawRequest) -> str:
 
 
 def _find(scene: Scene, label: str) -> SceneNode:
-    wanted = label.removeprefix("@")
     by_name = {node.name: node for node in scene.nodes}
     if label in by_name:
         return by_name[label]
     for node in scene.nodes:
-        address = next((row.lines[0] for row in node.rows if row.lines[0] == f"@{wanted}"), None)
-        if label in node.members or address is not None:
+        if _bears(node, label):
             return node
     close = nearest(label, by_name)
     fix = f"use {close[0]!r}" if close else "use the name on the node's first row"
     raise error("label_not_found", f"no node of this figure is named {label!r}", fix=fix, label=label)
+
+
+def _bears(node: SceneNode, label: str) -> bool:
+    """Whether a label or an address means this node. A stub is meant by the op that it names, not by where that ran."""
+    if node.kind in STUBS:
+        return node.name.split(":", 2)[2] == label
+    return label in node.members or any("".join(row.lines) == f"@{label.removeprefix('@')}" for row in node.rows)
+
+
+def _attribute(node: SceneNode, name: str) -> tuple[str, str, str]:
+    """An attribute, its value, who set it, and whom that overruled."""
+    source = node.origin.get(name, "")
+    beaten = [step for step in node.trail.get(name, ()) if step.source != source]
+    over = ", ".join(f"{step.source}={_value(step.value)}" for step in reversed(beaten))
+    return name, _value(getattr(node.style, name)), source + (f" over {over}" if over else "")
 
 
 def _setting(name: str, request: DrawRequest) -> tuple[str, str, str]:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from torchlens.scene.images import Picture
 
 
 class Row(NamedTuple):
@@ -20,7 +23,11 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeStyle:
-    """How a node looks. None = not set here. Sizes and widths in points; fill may be two colours, `a:b`."""
+    """How a node looks. None = not set here. Sizes and widths in points; fill may be two colours, `a:b`.
+
+    width, height: inches; fixed_size: true, false or shape; attributes: further ones by the engine's own names, which
+    win over all others.
+    """
 
     shape: str | None = None
     peripheries: int | None = None
@@ -30,10 +37,17 @@ class NodeStyle:
     dash: str | None = None
     font_color: str | None = None
     font_size: float | None = None
+    rounded: bool | None = None
+    width: float | None = None
+    height: float | None = None
+    fixed_size: str | None = None
+    attributes: tuple[tuple[str, str | int | float | bool], ...] | None = None
 
 
 class SceneNode(NamedTuple):
-    """One node. name: its stable id; members: the labels it stands for; origin: style attribute -> who set it."""
+    """One node. name: its stable id; members: the labels it stands for; origin: style attribute -> who set it;
+    pictures: above its rows; trail: style attribute -> (layer, source, value) of all who set it, lowest first.
+    """
 
     name: str
     kind: str
@@ -44,10 +58,15 @@ class SceneNode(NamedTuple):
     tooltip: str
     box: int | None
     members: tuple[str, ...]
+    pictures: tuple[Picture, ...] = ()
+    trail: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
 
 
 class SceneEdge(NamedTuple):
-    """One arrow between two nodes, by index. Its labels are lines of text: at the middle, the tail and the head."""
+    """One arrow between two nodes, by index. Its labels are lines of text: at the middle, the tail and the head.
+
+    arms: lines that stand out, above the others at the middle; back: it points against the flow.
+    """
 
     source: int
     target: int
@@ -55,6 +74,8 @@ class SceneEdge(NamedTuple):
     tail: tuple[str, ...] = ()
     head: tuple[str, ...] = ()
     dashed: bool = False
+    arms: tuple[str, ...] = ()
+    back: bool = False
 
 
 class SceneBox(NamedTuple):
@@ -127,12 +148,14 @@ class Page:
     edge_width: float
     edge_font_color: str
     edge_font_size: float
+    emphasis_size: float
     attributes: Mapping[str, str | int | float | bool]
 
 
-class Encoding(NamedTuple):
-    """What a colour channel did. domain: smallest and largest value in the source's unit, None without a range;
-    encoded and eligible: ops whose value has a colour, and all ops; notes: what was left out and why.
+class ChannelState(NamedTuple):
+    """What one channel did. source: name of the value; unit: of the domain; scale: how values became places, empty for
+    columns; domain: smallest and largest value, None without any; encoded and eligible: ops whose value is shown, and
+    all ops; aggregation: how the numbers of boxes and of rolled nodes were made; notes: what was left out and why.
     """
 
     source: str
@@ -142,11 +165,22 @@ class Encoding(NamedTuple):
     encoded: int
     eligible: int
     notes: tuple[str, ...] = ()
+    aggregation: tuple[str, ...] = ()
+
+
+class Encoding(NamedTuple):
+    """What the channels of a drawing did, each None where it is off."""
+
+    color: ChannelState | None = None
+    size: ChannelState | None = None
+    stack: ChannelState | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One figure. title: the model's class; root: header, caption and key from top to bottom."""
+    """One figure. title: the model's class; root: header, caption and key from top to bottom; columns: nodes that share
+    a rank; encoding: None without a channel.
+    """
 
     title: str
     page: Page
@@ -155,3 +189,4 @@ class Scene:
     edges: tuple[SceneEdge, ...]
     boxes: tuple[SceneBox, ...]
     encoding: Encoding | None = None
+    columns: tuple[tuple[int, ...], ...] = ()

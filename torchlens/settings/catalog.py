@@ -26,6 +26,8 @@ GROUPS = {
     "output": "output",
 }
 VARIABLE = "TORCHLENS_CONF"
+# Files of a group's folder that hold numbers and are no choice of the group.
+DATA_FILES = {("collapse", "limits")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,16 @@ def question(path: Path) -> str:
     return ""
 
 
+def data_file(group: str, name: str) -> Path:
+    """The first file of this name along the search path, one of DATA_FILES."""
+    return next(path for path in _all_files(group, ()) if path.stem == name)
+
+
 def _files(group: str, extra: Sequence[str | Path]) -> Iterator[Path]:
+    return (path for path in _all_files(group, extra) if (group, path.stem) not in DATA_FILES)
+
+
+def _all_files(group: str, extra: Sequence[str | Path]) -> Iterator[Path]:
     for folder in folders(extra):
         for place in group_folders(folder, group):
             yield from sorted(place.glob("*.yaml"))

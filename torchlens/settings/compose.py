@@ -7,31 +7,36 @@ None does. The Python API and the runner both call `resolve`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any
 
-from torchlens.base.errors import error, fail, nearest
+from torchlens.base.errors import error, fail, nearest, warn
 from torchlens.records.trace_data import TraceData
 from torchlens.settings import evidence
+from torchlens.settings.channel_checks import CHANNELS, check_channels, why_no_columns
 from torchlens.settings.options import DrawOptions, check_keywords, validate_option
 from torchlens.settings.plain import is_mapping
 from torchlens.settings.theme import DEFAULT, Theme, load_theme
 from torchlens.settings.view import View, load_view, view_names
 
 UNSET = "default"
+# What shapes a channel -> the channel.
+_SCALE_CODES = {"color_by": ("scale_requires_color_by", "colour"), "size_by": ("scale_requires_size_by", "size")}
+_SCALED = {"color_scale": "color_by", "size_scale": "size_by", "size_cap": "size_by"}
 
 
 class SettingLayer(IntEnum):
-    """Where a setting may come from, lowest first. A later member wins."""
+    """Where a setting may come from, lowest first. A later member wins. VERB: what `torchlens.draw` starts from."""
 
-    THEME = 1
-    VIEW = 2
-    COLLAPSE = 3
-    ENCODING = 4
-    FIGURE = 5
-    EXPLICIT = 6
+    VERB = 1
+    THEME = 2
+    VIEW = 3
+    COLLAPSE = 4
+    ENCODING = 5
+    FIGURE = 6
+    EXPLICIT = 7
 
     @classmethod
     def of(cls, label: str) -> SettingLayer:
@@ -44,7 +49,8 @@ class DrawRequest:
     """Everything a drawing needs to know apart from the trace.
 
     origin: option -> label of the layer that set it (`view:speed`, `explicit`, `default`); trail: option -> the
-    (label, value) pairs of all layers that set it, lowest first.
+    (label, value) pairs of all layers that set it, lowest first; left_out: wishes of the view that this drawing cannot
+    have, in the words of a caption.
     """
 
     options: DrawOptions
@@ -52,9 +58,11 @@ class DrawRequest:
     view: View | None
     origin: Mapping[str, str]
     trail: Mapping[str, tuple[tuple[str, object], ...]]
+    left_out: tuple[str, ...] = ()
 
 
 Layer = tuple[str, Mapping[str, Any]]
+Trail = dict[str, tuple[tuple[str, object], ...]]
 
 
 def resolve(data: TraceData | None, given: Mapping[str, Any], *, layers: Sequence[Layer] = ()) -> DrawRequest:
@@ -70,13 +78,36 @@ def resolve(data: TraceData | None, given: Mapping[str, Any], *, layers: Sequenc
     stack: list[Layer] = [(f"theme:{theme.name}", theme.draw), *layers, ("explicit", explicit)]
     if view is not None:
         stack.append((f"view:{view.name}", view.draw))
-    trail = fold(stack)
+    trail, left_out = _without_misfits(data, fold(stack))
     options = DrawOptions(**{name: steps[-1][1] for name, steps in trail.items()})  # type: ignore[arg-type]
     origin = {name: trail[name][-1][0] if name in trail else UNSET for name in DrawOptions.__dataclass_fields__}
     _check_together(options, origin)
     if data is not None:
+        check_channels(data, options)
         evidence.check(data, view, options)
-    return DrawRequest(options, theme, view, MappingProxyType(origin), MappingProxyType(trail))
+        evidence.warn_of(data, options)
+    return DrawRequest(options, theme, view, MappingProxyType(origin), MappingProxyType(trail), left_out)
+
+
+def with_direction(request: DrawRequest, direction: str) -> DrawRequest:
+    """The request with the direction that `fit_width` picked, which counts as set by the same layer."""
+    label = request.origin["fit_width"]
+    options = replace(request.options, direction=direction)  # type: ignore[arg-type]
+    origin = {**request.origin, "direction": label}
+    trail = {**request.trail, "direction": (*request.trail.get("direction", ()), (label, direction))}
+    return replace(request, options=options, origin=MappingProxyType(origin), trail=MappingProxyType(trail))
+
+
+def without_callables(request: DrawRequest) -> DrawRequest:
+    """The request with the names of functions in their place, so that keeping it keeps nothing else alive."""
+
+    def plain(value: object) -> object:
+        return str(getattr(value, "__qualname__", type(value).__name__)) if callable(value) else value
+
+    values = {name: plain(getattr(request.options, name)) for name in DrawOptions.__dataclass_fields__}
+    trail = {name: tuple((label, plain(value)) for label, value in steps) for name, steps in request.trail.items()}
+    options = DrawOptions(**values)  # type: ignore[arg-type]
+    return replace(request, options=options, trail=MappingProxyType(trail))
 
 
 def fold(stack: Iterable[Layer]) -> dict[str, tuple[tuple[str, object], ...]]:
@@ -111,11 +142,36 @@ def _view(source: object) -> View | None:
     return load_view(str(source))
 
 
+def _without_misfits(data: TraceData | None, trail: Trail) -> tuple[Trail, tuple[str, ...]]:
+    """The trail without columns that a view wishes for and this drawing cannot have, and the words for that."""
+    label, wish = trail["stack_by"][-1] if "stack_by" in trail else (UNSET, None)
+    if wish is None or SettingLayer.of(label) > SettingLayer.VIEW:
+        return trail, ()
+    rolled = "rolled" in trail and trail["rolled"][-1][1] is True
+    why = why_no_columns(data, wish, rolled=rolled)
+    if not why:
+        return trail, ()
+    warn("view_secondary_degraded", why, fix="pass stack_by=None")
+    return {**trail, "stack_by": (*trail["stack_by"], (f"{label}, left out", None))}, (why,)
+
+
 def _check_together(options: DrawOptions, origin: Mapping[str, str]) -> None:
-    """A scale that somebody asked for needs a source; a default scale of a theme or view may stay unused."""
-    label = origin["color_scale"]
-    if options.color_by is not None or label == UNSET or SettingLayer.of(label) < SettingLayer.ENCODING:
-        return
-    switched_off = origin["color_by"]
-    if switched_off == UNSET or SettingLayer.of(switched_off) <= SettingLayer.of(label):
-        fail("scale_requires_color_by", f"color_scale={options.color_scale!r} has no colour source to scale")
+    """A scale that somebody asked for needs a source; a default scale of a theme or view may stay unused.
+
+    A channel needs the layout of the engine, and columns the passes one by one.
+    """
+    on = [name for name in CHANNELS if getattr(options, name) is not None]
+    if options.layout == "rank" and on:
+        source = getattr(options, on[0])
+        what = f"layout='rank' shows no channel, and {on[0]} is {source if isinstance(source, str) else 'a function'}"
+        fail("encoding_requires_dot_layout", what)
+    if options.stack_by is not None and options.rolled:
+        fail("stack_by_requires_unrolled", "stack_by= puts single passes into columns, and rolled=True joins them")
+    for name, source in _SCALED.items():
+        label = origin[name]
+        if getattr(options, source) is not None or label == UNSET or SettingLayer.of(label) < SettingLayer.ENCODING:
+            continue
+        switched_off = origin[source]
+        if switched_off == UNSET or SettingLayer.of(switched_off) <= SettingLayer.of(label):
+            code, word = _SCALE_CODES[source]
+            fail(code, f"{name}={getattr(options, name)!r} has no {word} source to scale")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchlens.base.text import clean, truncate, wrap
+from torchlens.base.text import clean, listing, truncate, wrap
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,14 @@ def test_clean_replaces_what_no_format_can_hold() -> None:
 def test_clean_keeps_everything_else() -> None:
     text = 'Größe · Δ … 模型 🙂 <b>&"\n'
     assert clean(text) == text
+
+
+@pytest.mark.parametrize(
+    ("parts", "limit", "text"),
+    [
+        (["1", "3"], 1, "1,3"), (["1", "2", "3", "4"], 7, "1,2,3,4"), (["1", "2", "3", "4"], 6, "1,…,4"),
+        ([str(k) for k in range(1, 1200, 2)], 16, "1,3,5,7,9,…,1199"),
+    ],
+)  # fmt: skip
+def test_listing_keeps_both_ends(parts: list[str], limit: int, text: str) -> None:
+    assert listing(parts, limit) == text

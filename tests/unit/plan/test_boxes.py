@@ -19,7 +19,7 @@ def node(plan: Plan, name: str) -> PlanNode:
 
 
 def frames(data: TraceData, plan: Plan) -> list[str]:
-    return [data.modules[box.module].address for box in plan.boxes]
+    return [data.modules[box.module].address for box in plan.boxes if box.module is not None]
 
 
 def test_every_open_module_has_a_frame_and_a_rectangle_has_none(plan: MakePlan) -> None:

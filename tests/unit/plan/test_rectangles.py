@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tests import builders
 from tests.builders import Builder, Ref
+from torchlens.plan.graph import Plan
 from torchlens.plan.rectangles import find_works
 from torchlens.plan.select import select
 from torchlens.records.trace_data import TraceData
@@ -73,3 +76,16 @@ def test_an_orphan_is_no_work() -> None:
         call.returns = [out]
     b.output(out)
     assert works_of(b.build()) == {"m:1": "relu_1_2"}
+
+
+def test_an_op_that_its_module_goes_on_with_lies_in_the_box(plan: Callable[..., Plan]) -> None:
+    b = Builder()
+    x = b.input()
+    with b.module("tap", "Tap") as tap:
+        tap.returns = [b.op("add", [b.linear("tap.fc", x, 8), x])]
+        probe = b.linear("tap.probe", tap.returns[0], 8)
+    b.output(tap.returns[0], "main")
+    b.output(probe, "probe")
+    drawn = plan(b.build(), depth=1)
+    assert [node.name for node in drawn.nodes] == ["input_1", "module:tap:1", "output_1", "output_2"]
+    assert not any(edge.back for edge in drawn.edges)

@@ -88,3 +88,33 @@ def test_a_rolled_box_stands_for_all_calls_of_its_module(plan: MakePlan) -> None
     assert (box.passes, [len(group) for group in box.groups]) == (3, [3, 3, 3])
     unrolled = plan(data, depth=1)
     assert [n.name for n in unrolled.nodes if n.kind == MODULE] == ["module:cell:1", "module:cell:2", "module:cell:3"]
+
+
+def test_rolled_the_versions_that_one_layer_writes_are_one_node(plan: MakePlan) -> None:
+    made = plan(builders.memory(), rolled=True)
+    found = {node.name: (node.address, node.passes) for node in made.nodes if node.kind == "buffer"}
+    assert found == {"buffer:memory:1": ("memory:1", 1), "buffer:memory:2": ("memory:2-4", 3)}
+    parts = {
+        (made.nodes[e.source].name, made.nodes[e.target].name): (e.in_passes, e.out_passes, e.back) for e in made.edges
+    }
+    assert parts["buffer:memory:1", "sub_1_2"] == ((1,), (), False)
+    assert parts["tanh_1_3", "buffer:memory:2"] == ((), (), False)
+    assert parts["buffer:memory:2", "sub_1_2"] == ((2, 3), (1, 2), True)
+    assert parts["buffer:memory:2", "neg_1_4"] == ((), (3,), False)
+
+
+def test_unrolled_every_version_is_a_node(plan: MakePlan) -> None:
+    found = [node.address for node in plan(builders.memory()).nodes if node.kind == "buffer"]
+    assert found == ["memory:1", "memory:2", "memory:3", "memory:4"]
+
+
+def test_what_a_hidden_buffer_carries_from_pass_to_pass_stays_an_arrow(plan: MakePlan) -> None:
+    made = plan(builders.memory(), rolled=True, show_buffers="never")
+    parts = {(made.nodes[e.source].name, made.nodes[e.target].name): (e.in_passes, e.out_passes) for e in made.edges}
+    assert parts["tanh_1_3", "sub_1_2"] == ((2, 3), (1, 2))
+    assert parts["tanh_1_3", "neg_1_4"] == ((), (3,))
+
+
+def test_a_long_list_of_calls_is_cut(plan: MakePlan) -> None:
+    found = addresses(plan(builders.loop(60), rolled=True))
+    assert found["linear_1_2"] == "inp:1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,…,60"

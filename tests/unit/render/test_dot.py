@@ -13,8 +13,8 @@ import pytest
 from tests import builders
 from torchlens.plan import make_plan
 from torchlens.records.trace_data import TraceData
-from torchlens.render import dot
-from torchlens.render.graphviz import EMBEDDED
+from torchlens.render import dot, svg
+from torchlens.render.graphviz import EMBEDDED, SYSTEM, GraphvizEngine
 from torchlens.scene import build
 from torchlens.scene.model import NodeStyle, Row, Scene, SceneNode
 from torchlens.settings.compose import resolve
@@ -65,22 +65,6 @@ def test_text_survives_every_place_where_it_can_stand(text: str) -> None:
         assert any(f"{prefix}{expected}" in line for line in lines), prefix
 
 
-def test_html_escapes_what_markup_would_be() -> None:
-    assert dot.html('<a & "b">[c]') == "&lt;a &amp; &quot;b&quot;&gt;&#91;c&#93;"
-    assert dot.html("one\ntwo") == "one<BR/>two"
-    assert dot.html("a\x01b") == "a�b"
-
-
-def test_quote_escapes_and_caps() -> None:
-    assert dot.quote('a"b\\N') == '"a\\"b\\\\N"'
-    assert len(dot.quote("x" * 9000)) <= dot.TEXT_LIMIT + 2
-
-
-@pytest.mark.parametrize(("value", "text"), [(1.0, "1"), (0.7, "0.7"), (2.456, "2.46"), (1e-9, "0"), (48, "48")])
-def test_numbers_have_a_fixed_form(value: float, text: str) -> None:
-    assert dot.number(value) == text
-
-
 def test_a_label_is_capped_and_says_so() -> None:
     scene = scene_of(builders.chain())
     rows = tuple(Row("x", ("y" * 900,), k == 0) for k in range(10))
@@ -89,6 +73,16 @@ def test_a_label_is_capped_and_says_so() -> None:
     (label,) = re.findall(r" n0 .*", text)
     assert len(label) < 5000
     assert "… +6 rows" in label
+
+
+def test_of_an_endless_caption_the_rest_is_counted_and_the_key_stays() -> None:
+    text = write(builders.demo(), caption="\n".join(["&" * 100] * 200), show_legend=True)
+    (label,) = re.findall(r"^ graph .*", text, re.MULTILINE)
+    assert len(label.encode()) < 16_384
+    (rest,) = re.findall(r"… \+(\d+) lines", label)
+    assert label.count("&amp;" * 100) + int(rest) == 200
+    assert "double border" in label
+    assert write(builders.demo(), caption="x\n" * 30).count("… +") == 0
 
 
 def test_a_node_without_rows_has_an_empty_label() -> None:
@@ -204,7 +198,35 @@ def test_labels_of_arrows() -> None:
     assert 'label="    x2"' in write(builders.awkward())
     assert 'taillabel="[0]" labelangle=-45]' in write(builders.multi_output())
     assert 'taillabel="[1]"]' in write(builders.multi_output())
-    assert 'taillabel="Out 3"' in write(builders.loop(3), rolled=True)
+    assert 'label="    Out 3"' in write(builders.loop(3), rolled=True)
+    assert 'label="x2\\n "' in write(builders.awkward(), direction="leftright")
+
+
+def test_an_arrow_against_the_flow_is_written_along_it() -> None:
+    """So that no engine turns another arrow of the loop round, and places nodes in another order than they ran."""
+    text = write(builders.loop(3), rolled=True)
+    assert ' n3 -> n5 [id="edge:tanh_1_5->linear_2_3:1" label="    In 2-3\\n    Out 1-2" dir=back];' in text
+    ends = [(int(a), int(b)) for a, b in re.findall(r"^ n(\d+) -> n(\d+) ", text, re.MULTILINE)]
+    assert all(a < b for a, b in ends)
+
+
+@pytest.mark.parametrize("direction", ["bottomup", "leftright"])
+def test_an_arm_is_large_bold_and_underlined_above_the_other_labels(direction: str) -> None:
+    text = write(builders.branches_in_loop(), rolled=True, direction=direction)
+    label = next(line for line in text.splitlines() if '"edge:input_1->linear_1_3:1"' in line)
+    arm, small = label.index('<TD><FONT POINT-SIZE="18"><B><U>THEN</U></B></FONT></TD>'), label.index("<TD>In 1</TD>")
+    assert arm < small
+    assert "THEN@L9 · THEN@L10" in text
+
+
+@pytest.mark.parametrize("engine", [EMBEDDED, SYSTEM])
+def test_engines_draw_arms(engine: GraphvizEngine) -> None:
+    if engine.locate() is None:
+        pytest.skip(f"{engine.name} is not installed")
+    figure = svg.read(engine.run(write(builders.branch()), "svg"))
+    (text,) = [found for found in figure.root.iter("text") if found.text == "THEN"]
+    shown = {name: text.get(name) for name in ("font-weight", "text-decoration", "font-size")}
+    assert shown == {"font-weight": "bold", "text-decoration": "underline", "font-size": "18.00"}
 
 
 def test_user_attributes_come_last_and_are_quoted() -> None:
@@ -279,3 +301,12 @@ def test_the_engine_draws_every_node_frame_and_arrow(name: str) -> None:
         assert groups.count("node") == len(scene.nodes)
         assert groups.count("edge") == len(scene.edges)
         assert groups.count("cluster") == len(scene.boxes)
+
+
+def test_the_label_of_a_loop_at_one_node_has_room_on_both_sides() -> None:
+    b = builders.Builder()
+    h = b.input()
+    for _ in range(3):
+        h = b.linear("fc", h, 8, layer="fc")
+    b.output(h)
+    assert f'label="    In 2-3{" " * 12}\\n    Out 1-2{" " * 12}"' in write(b.build(), rolled=True)

@@ -109,6 +109,8 @@ def test_the_time_limit_names_a_way_out(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(EngineError, match="depth=") as caught:
         fake(tmp_path, "import time; time.sleep(30)").run("x", "svg")
     assert caught.value.code == "render_engine_timeout"
+    assert 'collapse="auto"' in str(caught.value)
+    assert 'layout="rank"' in str(caught.value)
 
 
 def test_a_complaint_becomes_a_warning() -> None:

@@ -59,10 +59,10 @@ def test_extension_and_format_must_agree() -> None:
 
 @pytest.mark.parametrize(
     ("path", "file_format"),
-    [("x", "jpg"), ("x.jpg", None), ("x.eps", None), (None, "gif"), ("x.html", "pdf"), ("x", "")],
+    [("x", "bmp"), ("x.tiff", None), ("x.eps", None), (None, "gif"), ("x.html", "pdf"), ("x", "")],
 )
 def test_unknown_formats_are_refused_with_the_list(path: str | None, file_format: str | None) -> None:
-    with pytest.raises(InvalidArgumentError, match="Allowed: pdf, svg, png, dot") as caught:
+    with pytest.raises(InvalidArgumentError, match="Allowed: pdf, svg, png, jpg, dot") as caught:
         plan_output(path, file_format)
     assert caught.value.code == "file_format_invalid"
 

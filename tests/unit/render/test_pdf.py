@@ -286,3 +286,11 @@ def test_hostile_labels_stay_text(raw_hostile: bytes) -> None:
 def test_streams_are_compressed(whole: Artifact) -> None:
     assert b"FlateDecode" in whole.data
     assert len(zlib.compress(operators(whole).encode("latin-1"))) < len(whole.data)
+
+
+@pytest.mark.parametrize(("anchor", "left"), [("start", 60.0), ("middle", 51.1), ("end", 42.2)])
+def test_underlined_text_has_a_line_of_its_width_below_it(anchor: str, left: float) -> None:
+    text = f'<text x="60" y="20" text-anchor="{anchor}" text-decoration="underline" font-size="20">iiii</text>'
+    drawn = re.findall(r"([\d.]+) ([\d.]+) m ([\d.]+) ([\d.]+) l S", operators(draw(text)))
+    assert [[round(float(number), 1) for number in line] for line in drawn] == [[left, 22.0, left + 17.8, 22.0]]
+    assert not re.search(r" l S", operators(draw(text.replace("underline", "none"))))

@@ -78,26 +78,6 @@ def test_outputs_of_one_call_are_told_apart_at_the_tail(scene: MakeScene) -> Non
     assert found["max_1_2->output_2"].tail == ("[1]",)
 
 
-@pytest.mark.parametrize(
-    ("direction", "lines"), [("bottomup", ("In 2-3", "Out 1-2")), ("topdown", ("Out 1-2", "In 2-3"))]
-)
-def test_a_loop_has_both_parts_in_the_middle(scene: MakeScene, direction: str, lines: tuple[str, ...]) -> None:
-    found = edges(scene(builders.loop(3), rolled=True, direction=direction))
-    assert found["tanh_1_5->linear_2_3"].middle == lines
-    assert found["zeroslike_1_1->linear_2_3"].head == ("In 1",)
-    assert found["tanh_1_5->output_1"].tail == ("Out 3",)
-
-
-def test_where_an_end_has_many_pass_labels_they_move_to_the_middle(scene: MakeScene) -> None:
-    b = Builder()
-    x = b.input()
-    for k in range(3):
-        b.output(b.linear("fc", x, 8, layer="fc"), str(k))
-    found = edges(scene(b.build(), rolled=True))
-    assert found["linear_1_1->output_1"].middle == ("Out 1",)
-    assert found["linear_1_1->output_1"].tail == ()
-
-
 def test_an_arrow_has_no_label_at_both_ends(scene: MakeScene) -> None:
     b = Builder()
     parts = b.op("unbind", [b.input()], outs=[(8,), (8,)])
@@ -190,3 +170,35 @@ def test_labels_of_one_head_go_to_the_middle_together(scene: MakeScene) -> None:
     b.output(b.op("diff", {0: x, ("prepend",): y}))
     labels = [(edge.head, edge.middle) for edge in scene(b.build()).edges if edge.head or edge.middle]
     assert labels == [((), ("arg 0",)), ((), ("kwarg prepend",))]
+
+
+def test_stubs_look_like_inputs_and_outputs(scene: MakeScene) -> None:
+    made = scene(builders.residual(3), module="blocks.1")
+    found = {node.name: (node.role, node.style.shape, node.style.fill, node.box, node.members) for node in made.nodes}
+    assert found["stub:from:add_1_6"] == ("input", "oval", "#98fb98", None, ())
+    assert found["stub:to:add_3_16"] == ("output", "oval", "#ff9999", None, ())
+
+
+def test_a_stub_that_no_input_leads_to_is_dashed(scene: MakeScene) -> None:
+    b = Builder()
+    table = b.op("arange", [], (8,))
+    with b.module("m") as call:
+        call.returns = [b.op("mul", [b.input(), b.op("neg", [table], (8,))])]
+    b.output(call.returns[0])
+    made = scene(b.build(), module="m")
+    stub = next(k for k, node in enumerate(made.nodes) if node.name == "stub:from:arange_1_1")
+    assert made.nodes[stub].style.dash == "dashed"
+    assert all(edge.dashed for edge in made.edges if edge.source == stub)
+
+
+@pytest.mark.parametrize("theme", ["torchlens", "dark"])
+def test_orphans_stand_in_a_dashed_grey_frame(scene: MakeScene, theme: str) -> None:
+    b = Builder()
+    b.op("sin", [b.op("rand", [], (4,))], (4,))
+    b.output(b.op("relu", [b.input()]))
+    data = b.build()
+    (frame,) = scene(data, show_orphans=True, theme=theme).boxes
+    assert (frame.name, frame.title, frame.dashed) == ("cluster:orphans", ("orphans",), True)
+    red, green, blue = (int(frame.stroke[k : k + 2], 16) for k in (1, 3, 5))
+    assert max(red, green, blue) - min(red, green, blue) < 24
+    assert scene(data).boxes == ()

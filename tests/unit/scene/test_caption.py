@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tests import builders
 from torchlens.scene.caption import CAPTIONS
-from torchlens.scene.model import Scene, TextLine
+from torchlens.scene.model import Scene, SwatchLine, TextLine
 from torchlens.settings.view import CAPTION_LINES
 
 MakeScene = Callable[..., Scene]
@@ -59,3 +59,21 @@ def test_a_long_line_is_broken_at_blanks_and_nothing_of_it_is_lost(scene: MakeSc
     assert max(map(len, lines)) <= 100
     assert " ".join(lines[:-2]) == caption.splitlines()[0]
     assert lines[-2:] == ["", "  indented"]
+
+
+def test_stub_copies_are_disclosed(scene: MakeScene) -> None:
+    b = builders.Builder("Chain")
+    h = x = b.input("x", (2, 8))
+    for _ in range(30):
+        h = b.op("sub", [b.op("tanh", [h], (2, 8)), x], (2, 8))
+    b.output(h)
+    made = scene(b.build(), caption="mine")
+    stubs = [node for node in made.nodes if node.kind == "copy"]
+    assert captions(made) == [
+        f"small stubs name what is drawn elsewhere and read far away: input_1 (x{len(stubs)})",
+        "mine",
+    ]
+    assert [row.lines for row in stubs[0].rows] == [("from input_1",), ("@input.x",)]
+    assert (stubs[0].role, stubs[0].members) == ("input", ())
+    assert stubs[0].style.font_size == 10
+    assert not [line for line in made.root if isinstance(line, SwatchLine)]

@@ -63,3 +63,45 @@ def test_under_a_channel_the_legend_explains_no_fill_that_is_not_there(scene: Ma
     found = words(scene(builders.demo(), show_legend=True, color_by="time"))
     assert found[:3] == ["time: 10 us", "input", "output"]
     assert "trainable parameters" not in found
+
+
+def test_a_focused_module_brings_a_reading_key(scene: MakeScene) -> None:
+    data = builders.residual(3)
+    lines = key(scene(data, module="blocks.1"))
+    assert [(line.text, line.fill) for line in lines] == [  # type: ignore[attr-defined]
+        ("from: feeds this module", "#98fb98"), ("to: reads from it", "#ff9999"),
+    ]  # fmt: skip
+    assert words(scene(data, module="head")) == ["from: feeds this module"]
+    assert words(scene(data, module="embed")) == ["to: reads from it"]
+    assert words(scene(data, module="self")) == []
+    assert words(scene(data, module="blocks.1", show_legend=False)) == []
+
+
+def test_a_stub_is_no_input_or_output_of_the_key(scene: MakeScene) -> None:
+    found = words(scene(builders.residual(3), module="blocks.1", show_legend=True))
+    assert "input" not in found
+    assert "output" not in found
+    assert found.count("from: feeds this module") == found.count("to: reads from it") == 1
+    assert "output" in words(scene(builders.residual(3), module="head", show_legend=True))
+
+
+def test_under_a_channel_stubs_are_rings_in_the_key(scene: MakeScene) -> None:
+    bar, *rings = key(scene(builders.residual(3), module="blocks.1", color_by="bytes"))
+    assert isinstance(bar, BarLine)
+    assert [(ring.text, ring.fill, ring.stroke, ring.stroke_width) for ring in rings] == [  # type: ignore[attr-defined]
+        ("from: feeds this module", "#ffffff", "#98fb98", 3.0), ("to: reads from it", "#ffffff", "#ff9999", 3.0),
+    ]  # fmt: skip
+
+
+def test_a_theme_that_fills_buffers_has_them_in_the_key(scene: MakeScene) -> None:
+    theme = {"extends": "torchlens", "roles": {"buffer": {"fill": "#aaccee"}, "box": {"fill": "#eeccaa"}}}
+    lines = key(scene(builders.state(), theme=theme, show_legend=True))
+    found = {line.text: line.fill for line in lines if isinstance(line, SwatchLine)}
+    assert found["buffer version"] == "#aaccee"
+    assert "constant" not in found
+    assert "module without parameters" not in found
+
+
+def test_the_key_of_a_branch_names_its_test(scene: MakeScene) -> None:
+    assert "branch test" in words(scene(builders.branch(), show_legend=True))
+    assert "branch test" not in words(scene(builders.chain(), show_legend=True))

@@ -12,6 +12,7 @@ from torchlens.base.errors import UnknownNameError
 from torchlens.records.ops import CallSite
 from torchlens.scene.model import Scene
 from torchlens.scene.rows import DEFAULT_ROWS, PROFILING_ROWS, ROWS, call_title
+from torchlens.settings.options import options
 
 Rows = Callable[..., list[str]]
 
@@ -259,14 +260,36 @@ def test_the_first_row_is_bold(scene: Callable[..., Scene]) -> None:
 
 def test_a_very_long_line_is_cut(rows: Rows) -> None:
     b = Builder()
-    with b.module("m." * 100 + "x") as call:
+    with b.module("m" * 200) as call:
         call.returns = [b.op("relu", [b.input()])]
     b.output(call.returns[0])
-    assert len(rows(b.build(), "relu_1_1")[-1]) == 160
+    line = rows(b.build(), "relu_1_1")[-1]
+    assert len(line) == 160
+    assert line.endswith("m…")
+
+
+def test_a_long_address_is_broken_between_its_parts(rows: Rows) -> None:
+    b = Builder()
+    address = "transformer.encoder.layers.11.attention.self_attention.query.projection"
+    with b.module(address) as call:
+        call.returns = [b.op("relu", [b.input()])]
+    b.output(call.returns[0])
+    lines = rows(b.build(), "relu_1_1")[2:]
+    assert len(lines) == 2
+    assert "".join(lines) == f"@{address}"
+
+
+def test_line_breaks_in_values_are_lines_and_are_counted(rows: Rows) -> None:
+    b = Builder()
+    b.output(b.op("thing", [b.input()], config=(("pattern", "\n".join("abcdefghijkl")),)))
+    lines = rows(b.build(), "thing_1_1")
+    assert lines[2:4] == ["pattern=a", "b"]
+    assert lines[-2] == "… +5 lines"
 
 
 def test_every_token_is_registered_and_an_unknown_one_is_refused() -> None:
-    assert set(DEFAULT_ROWS + PROFILING_ROWS) == set(ROWS.names())
+    assert set(DEFAULT_ROWS + PROFILING_ROWS) <= set(ROWS.names())
+    assert set(options()["node_label_fields"].choices) <= set(ROWS.names())
     with pytest.raises(UnknownNameError):
         ROWS.get("colour")
 
@@ -274,3 +297,120 @@ def test_every_token_is_registered_and_an_unknown_one_is_refused() -> None:
 def test_names_of_inputs_do_not_depend_on_rolled(rows: Rows) -> None:
     data = builders.awkward()
     assert rows(data, "input_2", rolled=True) == rows(data, "input_2")
+
+
+# -- rows asked for by name
+def test_the_rows_asked_for_stand_in_their_order_and_nothing_else_does(rows: Rows) -> None:
+    fields = ["shape", "name", "dtype", "params"]
+    assert rows(builders.chain(), "linear_1_1", node_label_fields=fields) == [
+        "(2, 16), 128 B", "linear_1_1", "float32", "params: weight (16, 8) · bias (16,)",
+    ]  # fmt: skip
+    assert rows(builders.chain(), "relu_1_2", node_label_fields=["name", "params"]) == ["relu_1_2"]
+
+
+def test_other_words_for_the_same_rows(rows: Rows) -> None:
+    data = builders.chain()
+    assert rows(data, "relu_1_2", node_label_fields=["label"]) == rows(data, "relu_1_2", node_label_fields=["name"])
+    assert rows(data, "relu_1_2", node_label_fields=["memory"]) == ["out=128 B"]
+
+
+def test_without_a_value_for_any_field_a_node_has_its_usual_rows(rows: Rows) -> None:
+    data = builders.chain()
+    assert rows(data, "input_1", node_label_fields=["params"]) == rows(data, "input_1")
+    assert rows(data, "input_1", node_label_fields=[]) == rows(data, "input_1")
+
+
+def test_no_other_row_is_put_among_those_asked_for(rows: Rows) -> None:
+    given = {"node_style": "profiling", "node_label_fields": ["name", "type"]}
+    assert rows(builders.chain(), "relu_1_2", **given) == ["relu_1_2", "relu"]
+
+
+def test_the_module_row_names_the_innermost_module(rows: Rows) -> None:
+    data = builders.demo()
+    assert rows(data, "conv2d_1_1", node_label_fields=["module"]) == ["@features.0.conv"]
+    assert rows(data, "mean_1_11", node_label_fields=["module"]) == ["@self"]
+    assert rows(data, "module:features:1", depth=1, node_label_fields=["module"]) == ["@self"]
+    loop = builders.loop(3)
+    assert rows(loop, "linear_1_2:2", node_label_fields=["module"]) == ["@inp:2"]
+    assert rows(loop, "linear_1_2", rolled=True, node_label_fields=["module"]) == ["@inp"]
+
+
+def test_the_pass_row(rows: Rows) -> None:
+    loop = builders.loop(3)
+    assert rows(loop, "tanh_1_5:2", node_label_fields=["pass"]) == ["pass 2 of 3"]
+    assert rows(loop, "tanh_1_5", rolled=True, node_label_fields=["pass"]) == ["3 passes"]
+    assert rows(builders.demo(), "module:features:1", depth=1, node_label_fields=["type", "pass"]) == [
+        "Sequential", "call 1 of 1",
+    ]  # fmt: skip
+    assert rows(loop, "input_1", node_label_fields=["name", "pass"]) == ["input_1"]
+
+
+def test_flops_of_several_passes_are_a_marked_total(rows: Rows) -> None:
+    loop = builders.loop(3)
+    assert rows(loop, "tanh_1_5:2", node_label_fields=["flops"]) == ["32 FLOPs"]
+    assert rows(loop, "tanh_1_5", rolled=True, node_label_fields=["flops"]) == ["96 FLOPs (total across 3 passes)"]
+
+
+# -- room
+def test_a_row_of_very_many_lines_is_cut_and_says_so(rows: Rows) -> None:
+    b = Builder()
+    used = [b.param(f"weight_of_the_layer_with_number_{k}", (8, 8)) for k in range(40)]
+    b.output(b.op("lstm", [b.input()], params=used))
+    lines = rows(b.build(), "lstm_1_1")[2:]
+    assert len([line for line in lines if "weight" in line]) == 7
+    assert lines[7] == "… +33 lines"
+
+
+def test_more_than_twelve_rows_are_counted(monkeypatch: pytest.MonkeyPatch, scene: Callable[..., Scene]) -> None:
+    monkeypatch.setattr("torchlens.scene.rows.ROW_LIMIT", 4)
+    node = next(node for node in scene(builders.demo()).nodes if node.name == "conv2d_1_1")
+    assert [row.token for row in node.rows] == ["name", "shape", "args", "more"]
+    assert node.rows[-1].lines == ("… +2 rows",)
+    fields = ["name", "shape", "args", "params", "address", "type"]
+    node = next(n for n in scene(builders.demo(), node_label_fields=fields).nodes if n.name == "conv2d_1_1")
+    assert [row.token for row in node.rows] == fields
+
+
+def test_a_stub_says_which_op_it_is_and_where(rows: Rows) -> None:
+    data = builders.residual(3)
+    assert rows(data, "stub:from:add_1_6", module="blocks.1") == ["from add_1_6", "@blocks.0"]
+    assert rows(data, "stub:to:layernorm_3_12", module="blocks.1") == ["to layernorm_3_12", "@blocks.2.norm"]
+    assert rows(builders.loop(1), "stub:from:zeroslike_1_1", module="rec") == ["from zeroslike_1_1"]
+    for other in ({"node_style": "profiling"}, {"node_label_fields": ["shape"]}, {"show_redundant_args": True}):
+        assert rows(data, "stub:from:add_1_6", module="blocks.1", **other) == ["from add_1_6", "@blocks.0"]
+
+
+def test_rolled_a_stub_counts_the_passes_of_its_layer_or_names_the_one(rows: Rows) -> None:
+    data = builders.loop(3)
+    assert rows(data, "stub:from:tanh_1_5", module="rec", rolled=True) == ["from tanh_1_5 (x3)"]
+    assert rows(data, "stub:from:tanh_1_5:1", module="rec:2", rolled=True) == ["from tanh_1_5:1"]
+
+
+def test_rolled_a_single_pass_of_several_keeps_its_number(rows: Rows) -> None:
+    assert rows(builders.loop(3), "linear_2_3", module="rec:2", rolled=True)[0] == "linear_2_3:2"
+    assert rows(builders.loop(3), "linear_2_3", rolled=True)[0] == "linear_2_3 (x3)"
+
+
+def test_in_focus_arguments_are_checked_against_the_true_shapes(rows: Rows) -> None:
+    b = Builder()
+    wide = b.op("cat", [b.input(shape=(2, 5))], (2, 10))
+    b.output(b.op("neg", [b.linear("fc", wide, 3)], (2, 3)))
+    data = b.build()
+    assert rows(data, "linear_1_2", module="fc") == rows(data, "linear_1_2")
+    assert "in_features=10, out_features=3" in rows(data, "linear_1_2", module="fc", show_redundant_args=True)
+    record = data.index_of["linear_1_2"]
+    data.nodes.config[record] = (("in_features", 12), ("out_features", 3))  # type: ignore[index]
+    assert "in_features=12" in rows(data, "linear_1_2", module="fc")
+
+
+def test_rolled_the_versions_of_a_buffer_are_counted(rows: Rows) -> None:
+    assert rows(builders.memory(), "buffer:memory:2", rolled=True) == ["buffer_2 (x3)", "(2, 8), 64 B", "@memory:2-4"]
+
+
+def test_long_and_complex_arguments_stay_short_and_readable(rows: Rows) -> None:
+    b = Builder()
+    config = (("sizes", tuple(range(50))), ("value", 1 + 2j), ("mode", "m" * 99))
+    b.output(b.op("thing", [b.input()], config=config))
+    lines = rows(b.build(), "thing_1_1")
+    assert "sizes=(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,…), value=(1+2j)," in " ".join(lines)
+    assert f"mode={'m' * 39}…" in " ".join(lines)

@@ -10,9 +10,11 @@ from tests import builders
 from torchlens.base.errors import InvalidArgumentError
 from torchlens.plan import make_plan
 from torchlens.plan.graph import Plan
+from torchlens.records.payloads import OutStats
 from torchlens.records.trace_data import TraceData
-from torchlens.scene.values import SOURCES, total, value_of
+from torchlens.scene.values import SOURCES, Readings, total, value_of
 from torchlens.settings.compose import resolve
+from torchlens.settings.options import options
 
 
 def plan_of(data: TraceData, **options: object) -> Plan:
@@ -72,5 +74,87 @@ def test_passes_are_summed() -> None:
 
 
 def test_an_unknown_source_is_refused_with_the_names() -> None:
-    with pytest.raises(InvalidArgumentError, match="bytes, flops, time"):
+    with pytest.raises(InvalidArgumentError, match="bytes, device_time, dims"):
         SOURCES.get("speed")
+
+
+def test_one_function_serves_rows_and_channels() -> None:
+    data = builders.residual()
+    nodes = plan_of(data, depth=1).nodes
+    for name in ("time", "bytes", "flops"):
+        readings = Readings(SOURCES.get(name), data)
+        assert [readings.value(node) for node in nodes] == [value_of(SOURCES.get(name), node, data) for node in nodes]
+
+
+def test_dims_count_elements_per_item_and_the_outputs_of_one_call_together() -> None:
+    b = builders.Builder()
+    x = b.input(shape=(5, 3, 4))
+    several = b.op("chunk", [x], outs=[(5, 1, 4), (5, 2, 4)])
+    scalar = b.op("sum", [several], ())
+    b.op("nested", [scalar], None)
+    data = b.build()
+    assert SOURCES.get("dims").column(data) == [12, 12, 1, None]
+
+
+def test_magnitude_is_the_mean_over_the_finite_elements_of_all_outputs() -> None:
+    data = builders.chain()
+    data.nodes.stats = [
+        None,
+        (OutStats(4, 1.0, 2.0, 1.0, n_nan=1), OutStats(1, 5.0, 5.0, 5.0)),
+        (OutStats(2, None, None, None, n_nan=2),),
+        *[None] * (len(data.nodes) - 3),
+    ]
+    assert SOURCES.get("magnitude").column(data)[:3] == [None, 2.0, None]
+
+
+def test_fields_of_one_call_must_agree_over_passes_and_totals_do() -> None:
+    data = builders.loop(3)
+    node = next(node for node in plan_of(data, rolled=True).nodes if node.name == "tanh_1_5")
+    passes = [data.nodes.time_s[i] or 0 for i in node.members]
+    assert len(set(passes)) > 1
+    assert value_of(SOURCES.get("func_duration"), node, data) is None
+    assert Readings(SOURCES.get("func_duration"), data).varies(node)
+    assert value_of(SOURCES.get("total_func_duration"), node, data) == pytest.approx(sum(passes))
+    assert value_of(SOURCES.get("time"), node, data) == pytest.approx(sum(passes))
+    assert value_of(SOURCES.get("num_passes"), node, data) == 3
+    single = next(node for node in plan_of(data).nodes if node.name == "tanh_1_5:2")
+    assert value_of(SOURCES.get("pass_number"), single, data) == 2
+    assert value_of(SOURCES.get("total_func_duration"), single, data) == pytest.approx(sum(passes))
+
+
+def test_what_ops_keep_for_the_backward_pass_adds_up_over_passes_but_not_over_ops() -> None:
+    data = builders.loop(3)
+    data.nodes.autograd_memory = [10] * len(data.nodes)
+    rolled = next(node for node in plan_of(data, rolled=True).nodes if node.name == "tanh_1_5")
+    assert value_of(SOURCES.get("autograd_memory"), rolled, data) == 30
+    data = builders.demo()
+    data.nodes.autograd_memory = [10] * len(data.nodes)
+    box = next(node for node in plan_of(data, depth=1).nodes if node.kind == "module")
+    assert value_of(SOURCES.get("autograd_memory"), box, data) is None
+
+
+def test_forward_and_backward_flops_are_summed_where_both_are_known() -> None:
+    data = builders.chain()
+    count = len(data.nodes)
+    data.nodes.flops, data.nodes.flops_backward = [1] * count, [None, *[2] * (count - 1)]
+    assert SOURCES.get("flops_total").column(data) == [None, *[3] * (count - 1)]
+
+
+def test_an_op_without_a_kernel_has_no_device_time_and_adds_nothing() -> None:
+    data = builders.demo()
+    box = next(node for node in plan_of(data, depth=1).nodes if node.kind == "module")
+    ops = [i for i in box.members if data.nodes.kind[i] == "op"]
+    count = len(data.nodes)
+    data.nodes.device_time = [None if i == ops[0] else 7 for i in range(count)]
+    source = SOURCES.get("device_time")
+    data.nodes.num_kernels = [0 if i == ops[0] else 1 for i in range(count)]
+    assert value_of(source, box, data) == 7 * (len(ops) - 1)
+    # Not joined is not the same as no kernel.
+    data.nodes.num_kernels = [None if i == ops[0] else 1 for i in range(count)]
+    assert value_of(source, box, data) is None
+
+
+def test_every_name_of_the_options_is_a_source_and_the_other_way_round() -> None:
+    table = options()
+    assert {*table["color_by"].choices, *table["size_by"].choices} == set(SOURCES)
+    assert set(SOURCES) - set(table["color_by"].choices) == {"dims"}

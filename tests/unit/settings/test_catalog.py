@@ -19,8 +19,9 @@ def _write(path: Path, text: str) -> Path:
 def test_the_packaged_names() -> None:
     assert catalog.names("view") == ["plain", "speed"]
     assert catalog.names("theme") == ["colorblind", "dark", "high_contrast", "paper", "torchlens"]
-    assert catalog.names("collapse") == ["none", "unset"]
-    assert catalog.names("encoding") == ["bytes", "flops", "time", "unset"]
+    assert catalog.names("collapse") == ["auto", "max", "none", "unset"]
+    encodings = ["bytes", "columns", "dims", "flops", "magnitude", "time", "time_and_bytes", "unset"]
+    assert catalog.names("encoding") == encodings
 
 
 @pytest.mark.parametrize("group", list(catalog.GROUPS))

@@ -16,6 +16,7 @@ from torchlens.settings.theme import load_theme
 from torchlens.settings.view import load_view
 
 LABELS = {
+    SettingLayer.VERB: "verb:torchlens.draw",
     SettingLayer.THEME: "theme:torchlens (changed)",
     SettingLayer.VIEW: "view:given",
     SettingLayer.COLLAPSE: "collapse:x",
@@ -43,7 +44,7 @@ def _resolve(layers: Mapping[SettingLayer, Mapping[str, Any]], backwards: bool =
         given["theme"] = {"draw": layers[SettingLayer.THEME]}
     if SettingLayer.VIEW in layers:
         given["view"] = {"question": "q", "draw": layers[SettingLayer.VIEW]}
-    middle = (SettingLayer.COLLAPSE, SettingLayer.ENCODING, SettingLayer.FIGURE)
+    middle = (SettingLayer.VERB, SettingLayer.COLLAPSE, SettingLayer.ENCODING, SettingLayer.FIGURE)
     stack = [(LABELS[layer], layers[layer]) for layer in middle if layer in layers]
     return resolve(None, given, layers=stack[::-1] if backwards else stack)
 

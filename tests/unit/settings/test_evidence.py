@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from torchlens.base.errors import EvidenceError, InvalidArgumentError
+from torchlens.base.errors import EvidenceError, InvalidArgumentError, TorchLensWarning
 from torchlens.records.ops import ArgRef, LayerRecord
 from torchlens.records.tensors import TensorSpec
 from torchlens.records.trace_data import NodeTable, TraceData
 from torchlens.settings.compose import resolve
-from torchlens.settings.evidence import FAMILIES, SOURCES
-from torchlens.settings.options import options
+from torchlens.settings.evidence import FAMILIES, SOURCES, lacking
+from torchlens.settings.options import DrawOptions, options
 
 
 def _trace(
@@ -61,6 +63,30 @@ def test_without_a_view_or_a_trace_nothing_is_refused() -> None:
     assert resolve(None, {"view": "speed"}).view is not None
 
 
-def test_every_colour_source_belongs_to_a_family() -> None:
-    assert set(SOURCES) == set(options()["color_by"].choices)
+def test_every_family_has_sources_and_every_source_with_one_is_a_source() -> None:
+    assert set(SOURCES) < set(options()["color_by"].choices)
     assert set(SOURCES.values()) == set(FAMILIES)
+
+
+def test_a_source_of_no_family_is_not_refused_by_a_view() -> None:
+    for source in ("pass_number", abs):
+        assert resolve(_trace(flops=None), {"view": "speed", "color_by": source}).options.color_by == source
+
+
+def test_what_was_not_measured_is_named_with_its_remedy() -> None:
+    with pytest.warns(TorchLensWarning, match=r"\[view_secondary_degraded\].*not measured.*saved_for_backward=True"):
+        resolve(_trace(), {"show_saved_for_backward": True})
+    assert lacking(_trace(), DrawOptions()) == []
+    assert lacking(_trace(), DrawOptions(node_label_fields=("name", "saved")))
+
+
+def test_a_run_without_gradients_is_told_from_one_that_kept_nothing() -> None:
+    data = _trace()
+    data.saved_for_backward = 0
+    (lack,) = lacking(data, DrawOptions(show_saved_for_backward=True))
+    assert "without gradients" in lack.what
+    (spec,) = data.nodes.outs[1]
+    data.nodes.outs = (data.nodes.outs[0], (replace(spec, requires_grad=True),))
+    assert lacking(data, DrawOptions(show_saved_for_backward=True)) == []
+    data.saved_for_backward = 8
+    assert lacking(data, DrawOptions(show_saved_for_backward=True)) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_type_hints
 
-from torchlens.settings.keywords import DrawKeywords
+from torchlens.settings.keywords import Addressed, DrawKeywords
 from torchlens.settings.options import DrawOptions, options
 from torchlens.trace_view import Trace
 
@@ -12,7 +12,10 @@ from torchlens.trace_view import Trace
 def test_keywords_are_the_options_with_view_and_theme():
     keywords, declared = get_type_hints(DrawKeywords), get_type_hints(DrawOptions)
     assert list(keywords) == ["view", "theme", *declared]
-    assert {name: keywords[name] for name in declared} == declared
+    assert keywords.pop("module") == str | Addressed | None
+    assert {name: keywords[name] for name in declared if name != "module"} == {
+        name: hint for name, hint in declared.items() if name != "module"
+    }
 
 
 def test_the_documentation_of_draw_names_every_option():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchlens.base.codes import CODES
-from torchlens.base.errors import InvalidArgumentError, UnavailableError
+from torchlens.base.errors import InvalidArgumentError
 from torchlens.settings.options import DrawOptions, check_keywords, document, options, validate_option
 
 
@@ -34,16 +34,17 @@ def test_every_option_has_a_meaning_and_a_code_with_a_row() -> None:
 def test_every_choice_is_accepted_and_anything_else_refused_with_the_options_code(name: str) -> None:
     option = options()[name]
     for choice in option.choices:
-        assert validate_option(name, choice) == choice
+        value = (choice,) if option.type is tuple else choice
+        assert validate_option(name, value) == value
     for wrong in (
         object(),
-        1.5,
+        0.5 if option.type is float else 1.5,
         "zzz" if option.choices or option.type is not str else b"zzz",
         [1],
     ):
         with pytest.raises(InvalidArgumentError) as caught:
             validate_option(name, wrong)
-        assert caught.value.code == option.code
+        assert caught.value.code == (option.level_code if option.levels and wrong == 1.5 else option.code)
         assert name in str(caught.value)
         for word in option.allowed:
             assert word in str(caught.value)
@@ -74,6 +75,25 @@ def test_numbers_have_a_minimum_and_are_not_bools() -> None:
         assert caught.value.code == "draw_depth_invalid"
 
 
+def test_a_number_may_be_whole_and_is_stored_as_a_float() -> None:
+    assert (validate_option("size_cap", 3), type(validate_option("size_cap", 3))) == (3.0, float)
+    for wrong in (0.99, True, "3", float("nan"), float("inf")):
+        with pytest.raises(InvalidArgumentError, match="draw_size_cap_invalid"):
+            validate_option("size_cap", wrong)
+
+
+def test_a_channel_takes_a_word_a_function_or_nothing_and_columns_take_true() -> None:
+    for name in ("color_by", "size_by", "stack_by"):
+        assert validate_option(name, abs) is abs
+        assert validate_option(name, None) is None
+        for wrong in (int, 3, ["time"], False):
+            with pytest.raises(InvalidArgumentError, match="encoding_source_invalid"):
+                validate_option(name, wrong)
+    assert validate_option("stack_by", True) == "auto"
+    with pytest.raises(InvalidArgumentError, match="perhaps you meant 'bytes'"):
+        validate_option("color_by", "byte")
+
+
 def test_whole_numbers_of_other_types_and_paths_are_stored_plainly() -> None:
     class Whole:
         def __index__(self) -> int:
@@ -93,16 +113,30 @@ def test_graph_attributes_are_copied_and_checked() -> None:
             validate_option("graph_attrs", wrong)
 
 
-@pytest.mark.parametrize("value", ["auto", "max", 0, 0.0, 0.25, 1.0])
-def test_collapse_modes_to_come_say_so(value: object) -> None:
-    with pytest.raises(UnavailableError, match=r"\[collapse_unavailable\].*not available yet"):
+@pytest.mark.parametrize("value", ["none", "auto", "max", 0, 0.0, 0.25, 1.0])
+def test_collapse_takes_modes_and_levels(value: object) -> None:
+    stored = validate_option("collapse", value)
+    assert stored == value
+    assert isinstance(stored, str if isinstance(value, str) else float)
+
+
+@pytest.mark.parametrize("value", [1.01, -0.1, 2, float("nan"), float("inf")])
+def test_a_level_outside_of_0_to_1_is_invalid(value: object) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"\[collapse_level_invalid\].*a number from 0 to 1"):
         validate_option("collapse", value)
 
 
-@pytest.mark.parametrize("value", ["most", 1.01, -0.1, True, None, float("nan")])
-def test_what_no_collapse_mode_will_ever_be_is_invalid(value: object) -> None:
+@pytest.mark.parametrize("value", ["most", True, None, "0.5", [0.5]])
+def test_what_is_no_collapse_mode_is_invalid(value: object) -> None:
     with pytest.raises(InvalidArgumentError, match=r"\[collapse_mode_invalid\]"):
         validate_option("collapse", value)
+
+
+@pytest.mark.parametrize("value", ["yes", 1, 0.5])
+def test_fold_repeats_is_a_flag_or_none(value: object) -> None:
+    assert [validate_option("fold_repeats", v) for v in (None, True, False)] == [None, True, False]
+    with pytest.raises(InvalidArgumentError, match=r"\[fold_repeats_invalid\]"):
+        validate_option("fold_repeats", value)
 
 
 def test_an_unknown_keyword_is_a_type_error_naming_the_nearest() -> None:
@@ -111,8 +145,6 @@ def test_an_unknown_keyword_is_a_type_error_naming_the_nearest() -> None:
         check_keywords(["depth", "colour_by"])
     with pytest.raises(TypeError, match="Options: rolled, depth"):
         check_keywords(["qqqqqqq"])
-    with pytest.raises(TypeError, match=r"no option 'module'\. Options"):
-        check_keywords(["module"])
 
 
 def test_a_misspelt_choice_names_the_nearest() -> None:
@@ -127,3 +159,28 @@ def test_the_text_form_names_every_option_and_choice() -> None:
         assert line.startswith(option.name)
         assert option.doc in line
         assert all(word in line for word in option.allowed)
+
+
+def test_a_list_option_is_stored_as_a_tuple_and_names_the_word_it_refuses() -> None:
+    fields = ["name", "shape"]
+    stored = validate_option("node_label_fields", fields)
+    fields.append("dtype")
+    assert stored == ("name", "shape")
+    assert validate_option("node_label_fields", []) == ()
+    with pytest.raises(
+        InvalidArgumentError, match=r"\[node_label_field_invalid\].*perhaps you meant 'shape' by 'shapes'"
+    ):
+        validate_option("node_label_fields", ["name", "shapes"])
+    with pytest.raises(InvalidArgumentError, match=r'write a list, such as \["name"\]'):
+        validate_option("node_label_fields", "name")
+    for wrong in (["name", 3], {"name"}, b"name", [["name"]]):
+        with pytest.raises(InvalidArgumentError, match="node_label_field_invalid"):
+            validate_option("node_label_fields", wrong)
+
+
+def test_a_word_that_may_be_off_takes_false_but_not_true() -> None:
+    assert validate_option("show_containers", False) is False
+    assert validate_option("show_containers", "labels") == "labels"
+    for wrong in (True, 0, None, "false"):
+        with pytest.raises(InvalidArgumentError, match="draw_show_containers_invalid"):
+            validate_option("show_containers", wrong)
