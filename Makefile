@@ -50,7 +50,10 @@ golden: $(STAMP)
 
 docs: $(STAMP)
 	@$(BIN)/python -m torchlens.run encoding=flops draw.color_scale=rank draw.depth=2 draw.direction=leftright \
-	  formats=[svg] output=docs figures.main.path=demo
+	  output=docs out=docs/images figures.main.path=demo
+	@$(BIN)/python -m torchlens.run figures=reading_guide output=docs
+	@$(BIN)/python -m torchlens.runner.pages docs/reading.md
+	@$(BIN)/python -m torchlens.runner.reference docs
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/import_time.py

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from torchlens.records.flow import ArmEdge, Branches, BranchTest
 from torchlens.records.labels import Namer, op_type, pass_label
 from torchlens.records.modules import ModuleCall, ModuleRecord
 from torchlens.records.ops import ArgRef, CallSite, LayerRecord
@@ -68,6 +69,8 @@ class Builder:
         self.calls: list[ModuleCall] = []
         self.params: list[ParamRecord] = []
         self.buffers: dict[str, BufferRecord] = {}
+        self.tests: list[BranchTest] = []
+        self.arms: list[ArmEdge] = []
         self._stack: list[int] = []
         self._outputs: list[_Node] = []
         self._param_of: dict[str, int] = {}
@@ -149,6 +152,20 @@ class Builder:
         origin = self.nodes[source.node].outs[source.output]
         self._outputs.append(_Node("output", "", path, (ArgRef(*source, (0,)),), (origin,), 0, None))
 
+    # -- branches
+    def test(self, tested: Ref, construct: str = "if", value: bool = True, line: int = 5, **facts: object) -> int:
+        """A tensor turned into a bool; gives the number of the test."""
+        test = BranchTest(tested.node, construct, value, "/home/me/net.py", line, call=self._stack[-1])
+        self.tests.append(replace(test, **facts))
+        return len(self.tests) - 1
+
+    def enter(self, test: int, target: Ref, arm: str = "THEN", *, number: int = 0, sources: Sequence[Ref] = ()) -> Ref:
+        """Make arrows into an op lead into an arm: those from some sources, or all."""
+        line, parents = self.tests[test].line, self.nodes[target.node].parents
+        nodes = [ref.node for ref in sources] or list(dict.fromkeys(ref.node for ref in parents))
+        self.arms += [ArmEdge(node, target.node, arm, number, test, line) for node in nodes]
+        return target
+
     # -- modules
     @contextmanager
     def module(self, address: str, class_name: str = "Block") -> Iterator[OpenCall]:
@@ -220,6 +237,9 @@ class Builder:
     def build(self) -> TraceData:
         self._leave([Ref(ref.node, ref.output) for node in self._outputs for ref in node.parents])
         self.nodes += self._outputs
+        for module in self.modules[1:]:
+            parent = self.modules[module.parent or 0]
+            parent.children = (*parent.children, module.index)
         layers, layer_of, passes = self._layers()
         rows = self.nodes
         for index, row in enumerate(rows):
@@ -255,7 +275,7 @@ class Builder:
         )
         return TraceData(
             self.model_class, self.training, table, layers, self.modules, self.calls, self.params,
-            list(self.buffers.values()),
+            list(self.buffers.values()), Branches(self.tests, self.arms),
         )  # fmt: skip
 
     def _layers(self) -> tuple[list[LayerRecord], list[int], list[int]]:
@@ -323,6 +343,35 @@ def loop(steps: int = 3) -> TraceData:
     return b.build()
 
 
+def branch() -> TraceData:
+    """`if x.mean() > 0: return relu(pos(x))`."""
+    b = Builder("IfThen")
+    x = b.input("x", (2, 8))
+    mean = b.op("mean", [x], (), value=0.25)
+    test = b.test(b.op("gt", [mean], (), dtype="bool", value=True, config=(("other", 0),)))
+    pos = b.enter(test, b.linear("pos", x, 4))
+    b.output(b.op("relu", [pos], (2, 4)))
+    return b.build()
+
+
+def branches_in_loop() -> TraceData:
+    """One layer in both arms of a branch in a loop, and an arm in an arm that holds a block."""
+    b = Builder("Steps")
+    h = b.input("x", (2, 8))
+    for value in (True, False, True):
+        total = b.op("sum", [h], (), layer="sum")
+        test = b.test(b.op("gt", [total], (), layer="gt", dtype="bool"), value=value)
+        h = b.enter(test, b.linear("fc", h, 8, layer="fc"), "THEN" if value else "ELSE")
+        h = b.op("sub", [h], (2, 8), layer="sub") if value else b.op("add", [h], (2, 8), layer="add")
+    outer = b.test(b.op("any", [h], (), dtype="bool"), line=9)
+    inner = b.test(b.op("all", [h], (), dtype="bool"), value=False, line=10, notes=("not",))
+    with b.module("body") as call:
+        first = b.enter(inner, b.enter(outer, b.linear("body.fc", h, 8)))
+        call.returns = [b.op("relu", [first])]
+    b.output(call.returns[0])
+    return b.build()
+
+
 def multi_output() -> TraceData:
     """An LSTM with three outputs, max over a dim with two, a scalar, and a dict of results."""
     b = Builder("Tagger")
@@ -382,6 +431,38 @@ def state() -> TraceData:
         cell.returns = [h]
     h = b.op("sub", [h, b.constant((8,), "offset")], (2, 8))
     b.output(h)
+    return b.build()
+
+
+def norm() -> TraceData:
+    """A linear, a batch norm in train mode and a relu: 4 ops with the norm's step counter."""
+    b = Builder("Norm", training=True)
+    h = b.batch_norm("norm", b.linear("fc", b.input("x", (2, 4)), 6), 6)
+    b.output(b.op("relu", [h], (2, 6)))
+    return b.build()
+
+
+def memory(steps: int = 3) -> TraceData:
+    """A buffer that every pass of a loop reads and assigns anew."""
+    b = Builder("Memory")
+    x = b.input("x", (2, 8))
+    for _ in range(steps):
+        h = b.op("sub", [b.linear("fc", x, 8, layer="fc"), b.read("memory", (2, 8))], (2, 8), layer="sub")
+        b.write("memory", b.op("tanh", [h], (2, 8), layer="tanh"), (2, 8))
+    b.output(b.op("neg", [b.read("memory", (2, 8))], (2, 8)))
+    return b.build()
+
+
+def orphans() -> TraceData:
+    """A dead end, an unused input, and orphans: a chain, a module's one op, a routine buffer and its reader."""
+    b = Builder("Orphans")
+    x = b.input("x", (2, 8))
+    b.input("unused", (3,))
+    b.op("mul", [b.op("arange", [], (8,)), b.constant()], (8,))
+    b.linear("spare", b.op("rand", [], (1, 8)), 8)
+    b.op("sqrt", [b.read("norm.running_var")], (8,))
+    b.op("exp", [x], (2, 8))
+    b.output(b.op("relu", [x], (2, 8)))
     return b.build()
 
 
@@ -447,8 +528,12 @@ SAMPLES = {
     "chain": chain,
     "residual": residual,
     "loop": loop,
+    "branch": branch,
+    "branches_in_loop": branches_in_loop,
     "multi_output": multi_output,
     "demo": demo,
+    "memory": memory,
+    "orphans": orphans,
     "state": state,
     "awkward": awkward,
     "tree": tree,

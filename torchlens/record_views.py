@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from torchlens.base.errors import fail, nearest
+from torchlens.branch_views import Branch
 from torchlens.records.ops import CallSite, Cost, LayerRecord, OpRecord
+from torchlens.records.payloads import OutStats
 from torchlens.records.tensors import TensorSpec
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ class Op:
         raise AttributeError(f"an op has no {name!r}{hint}", name=name, obj=self)
 
     def __dir__(self) -> list[str]:
-        fields = [name for name in OpRecord.__slots__ if name != "cost"]
+        fields = [name for name in OpRecord.__slots__ if name not in ("cost", "stats")]
         return sorted({*fields, *(name for name in dir(type(self)) if not name.startswith("_"))})
 
     @property
@@ -146,6 +148,30 @@ class Op:
         return self.record.cost.activation_memory
 
     @property
+    def device_time(self) -> int | None:
+        """Nanoseconds of the kernels it launched; None if it launched none, or without `torchlens.report`."""
+        return self.record.cost.device_time
+
+    @property
+    def num_autograd_tensors(self) -> int | None:
+        """Tensors that autograd kept for the op's backward, each storage once; None if not measured."""
+        return self.record.cost.num_autograd_tensors
+
+    @property
+    def autograd_memory(self) -> int | None:
+        """Bytes of the storages that autograd kept for the op's backward; None if not measured."""
+        return self.record.cost.autograd_memory
+
+    @property
+    def stats(self) -> OutStats | tuple[OutStats | None, ...] | None:
+        """Statistics of the output, or one per output in order where it has several.
+
+        Taken in passing if `out_stats` asked for it, else worked out from the kept value; None where neither can tell.
+        """
+        rows = self._trace.stats_of(self.record.index)
+        return rows[0] if rows is not None and len(rows) == 1 else rows
+
+    @property
     def call_site(self) -> CallSite | None:
         """File, line and function of the user's call."""
         return self.record.call_site
@@ -185,6 +211,18 @@ class Op:
     def flops_backward(self) -> int | None:
         """FLOPs of its gradients, estimated from the forward count."""
         return self.record.cost.flops_backward
+
+    @property
+    def branch(self) -> tuple[Branch, ...]:
+        """The branch tests that its output decided, in order; empty for most ops."""
+        tests, index = self._trace.data.branches, self.record.index
+        return tuple(Branch(self._trace, i) for i, node in enumerate(tests.nodes) if node == index)
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Arms of branches that an arrow into it leads into from outside, `THEN@L12`, outermost first."""
+        arms = [edge for edge in self._trace.data.branches.arms if edge.target == self.record.index]
+        return tuple(dict.fromkeys(f"{edge.arm}@L{edge.line}" for edge in arms))
 
     @property
     def has_input_ancestor(self) -> bool:
@@ -234,15 +272,34 @@ class Layer:
         """FLOPs over all passes, None if one is unknown."""
         return _total([op.flops_forward for op in self.ops])
 
+    @property
+    def shape_summary(self) -> str:
+        """How the output shape changes from pass to pass, `4->2`; "" if it does not."""
+        return self.record.shape_summary
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layer) and self.record is other.record
+
+    def __hash__(self) -> int:
+        return id(self.record)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(self.ops[0]), *(name for name in dir(type(self)) if not name.startswith("_"))})
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        values = [getattr(op, name) for op in self.ops]
-        # Tensors of different passes are different values; comparing them would compare their elements.
-        if any(value is not values[0] and (name == "out" or value != values[0]) for value in values[1:]):
-            what = f"{name} differs between the {len(values)} passes of {self.label}"
-            fail("layer_pass_ambiguous", what, fix=f'read trace["{self.label}:1"].{name}')
-        return values[0]
+        if name == "out" and self.num_passes > 1:  # comparing tensors would compare their elements
+            self._refuse(name)
+        passes = self.ops
+        first = getattr(passes[0], name)
+        if any(getattr(op, name) != first for op in passes[1:]):
+            self._refuse(name)
+        return first
+
+    def _refuse(self, name: str) -> NoReturn:
+        what = f"{name} differs between the {self.num_passes} passes of {self.label}"
+        fail("layer_pass_ambiguous", what, fix=f'read trace["{self.label}:1"].{name}')
 
 
 class Module:

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchlens.base.errors import fail, unknown
+from torchlens.branch_views import Branch
 from torchlens.record_views import Layer, Module, Op, View
 from torchlens.records.check import check
-from torchlens.records.export import to_dict
+from torchlens.records.export import to_dict, to_networkx
 from torchlens.records.labels import split_pass
+from torchlens.records.modules import ModuleRecord
+from torchlens.records.payloads import OutStats
 from torchlens.records.provenance import InputProvenance, Outcome
 from torchlens.records.state import BufferRecord, ParamRecord
-from torchlens.records.trace_data import TraceData
+from torchlens.records.trace_data import Deferred, TraceData
+from torchlens.viz.annotating import Annotated
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     import networkx
 
-    from torchlens.capture.session import Recording
+    from torchlens.analysis.recording import Recording
     from torchlens.drawings import Drawing
+    from torchlens.settings.compose import Layer as SettingsLayer
     from torchlens.settings.keywords import DrawKeywords
 
 
 _SEE = "list(trace) shows the ops, trace.modules the modules, trace.params the parameters"
 
 
-class Trace:
+class Trace(Annotated):
     """One recorded forward pass: read it, export it, draw it.
 
     data: everything recorded, as plain columns; result: what the forward returned (None when only metadata was kept).
@@ -132,9 +139,50 @@ class Trace:
         return self.data.param_bytes
 
     @property
-    def branches(self) -> tuple[Any, ...]:
-        """Tensors that Python turned into a bool, in order."""
-        return tuple(self.data.branches)
+    def total_func_duration(self) -> float | None:
+        """Seconds of all ops that were timed, None if none was."""
+        return self._total("time_s")
+
+    @property
+    def total_flops_forward(self) -> int | None:
+        """Forward FLOPs of the ops that know theirs; `ops_without_flops` lists the others. None if none does."""
+        return self._total("flops")
+
+    @property
+    def total_macs_forward(self) -> int | None:
+        """Forward multiply-accumulates of matrix products, convolutions and attention; None if there is none."""
+        return self._total("macs")
+
+    @property
+    def total_flops_backward(self) -> int | None:
+        """Estimated FLOPs of the gradients of the ops that know theirs; None if none does."""
+        return self._total("flops_backward")
+
+    @property
+    def total_autograd_memory(self) -> int | None:
+        """Bytes that autograd kept for the backward pass, each storage once; None if not measured."""
+        return self._total("autograd_bytes")
+
+    @property
+    def ops_without_flops(self) -> tuple[str, ...]:
+        """Labels of the ops whose forward FLOPs are unknown; they are in no sum."""
+        return tuple(self.data.nodes.label[i] for i in self.data.unknown_flops)
+
+    @property
+    def totals(self) -> dict[str, int | float | None]:
+        """Counts and sums over the whole network, and how many ops each sum lacks."""
+        return dict(self.data.totals)
+
+    def _total(self, name: str) -> Any:
+        return self.data.totals[name]
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """Tensors that Python turned into a bool, in order, with the construct that asked and the arm it took.
+
+        Reads the source files of the tests when first asked.
+        """
+        return tuple(Branch(self, i) for i in range(len(self.data.branches)))
 
     @property
     def outcome(self) -> Outcome:
@@ -145,11 +193,6 @@ class Trace:
     def provenance(self) -> InputProvenance:
         """Where the input came from."""
         return self.data.provenance
-
-    @property
-    def annotations(self) -> dict[str, object]:
-        """Notes attached to the trace."""
-        return self.data.annotations
 
     # -- lookup
     def __iter__(self) -> Iterator[Op]:
@@ -230,6 +273,33 @@ class Trace:
             fail("payload_unavailable", f"the value of {label} was not kept: only metadata was recorded", label=label)
         return self._payloads.value(index, label)
 
+    def stats_of(self, index: int) -> tuple[OutStats | None, ...] | None:
+        """Statistics of each output of a node, by its index: as taken in passing, else from the kept value.
+
+        None if they were not taken and the value was not kept or was overwritten.
+        """
+        rows = self.data.nodes.stats[index]
+        if rows is None and self._payloads is not None:
+            from torchlens.capture.statistics import stats_of  # a trace that is only drawn needs no torch for it
+
+            kept = self._payloads.intact(index)
+            rows = stats_of(kept) if kept is not None else None
+        return rows
+
+    # -- files
+    def save(self, path: str | Path) -> Path:
+        """Write records, provenance and kept values into one file, whole or not at all; `torchlens.load` reads it.
+
+        The file is in the safetensors format and holds no code. Tensors that share memory share it in the file. What
+        it cannot hold is named by a warning: sparse, nested and quantized tensors, tensors of a class of their own,
+        annotations that are no plain values. A result that is not made of tensors and numbers in plain containers is
+        left out.
+        Raises: InvalidArgumentError[output_path_invalid, save_too_large].
+        """
+        from torchlens.archive import save_trace
+
+        return save_trace(self, path)
+
     # -- export
     def check(self) -> None:
         """Verify every structural rule of the trace; raises CaptureError[trace_inconsistent]."""
@@ -249,18 +319,7 @@ class Trace:
 
     def to_networkx(self) -> networkx.MultiDiGraph:
         """A `networkx.MultiDiGraph` with the same attributes; one edge per tensor read."""
-        import networkx
-
-        facts = self.to_dict()
-        graph = networkx.MultiDiGraph(schema=facts["schema"], **facts["model"], totals=facts["totals"])
-        for node in facts["nodes"]:
-            graph.add_node(
-                node["label"], **{key: value for key, value in node.items() if key not in ("label", "parents")}
-            )
-        for node in facts["nodes"]:
-            for label, output in node["parents"]:
-                graph.add_edge(label, node["label"], output=output)
-        return graph
+        return to_networkx(self.data)
 
     # -- drawing
     def draw(self, path: str | Path | None = None, **options: Unpack[DrawKeywords]) -> Drawing:
@@ -272,26 +331,64 @@ class Trace:
         theme: "torchlens", "paper", "dark", "colorblind", "high_contrast", or a mapping that extends one.
         rolled: draw each layer once and turn repetition into loops.
         depth: levels of the module tree drawn open; deeper modules are one box each.
+        module: draw only the inside of this module: its address, its record, or one call of it, "blocks.1:2".
         direction: "bottomup", "topdown", "leftright" or "rightleft".
-        collapse: "none".
+        collapse: "none", "auto", "max", or a level from 0.0 to 1.0: how much is folded into boxes.
+        fold_repeats: draw the first of identical modules in a row and count the rest; None: as collapse needs it.
         node_style: "profiling" adds rows for time, output size, code line and function.
+        node_label_fields: rows of the node labels in this order, ["name", "shape", "dtype"]; None: the usual ones.
         show_buffers: "meaningful" leaves out routine bookkeeping; "never", "always".
-        show_legend: key of fills and shapes; None: only with a colour channel.
+        show_orphans: draw the ops that no input leads to and that lead nowhere.
+        show_legend: key of fills and shapes; None: only with a colour channel or a focused module.
         show_redundant_args: show arguments that the shapes already say.
-        color_by: fill nodes by "time", "bytes" or "flops".
-        color_scale: "linear" or "rank".
+        show_saved_for_backward: show how many tensors each op kept for the backward pass, and how large they are.
+        show_edge_shapes: write the shape of its tensor on each arrow.
+        show_containers: "labels" writes the key or index of each result on the arrow to its output.
+        color_by: fill nodes by "time", "bytes", "flops", "magnitude", "device_time", a field of their records such as
+            "flops_backward", or a function of an `Op`.
+        color_scale: "linear", "rank" or "log".
+        size_by: let the area of nodes grow with any of these values, or with "dims", elements per batch item.
+        size_scale: "sqrt" or "linear".
+        size_cap: area of the largest value in areas of the smallest; None: 2, for "dims" 4.
+        stack_by: columns: True or "auto" for one per pass of a loop, a field or a function for what a column shares.
+        node_spec_fn: function (record, spec) with the last word on how each node is drawn; see `tl.viz.nodes`.
+        collapsed_node_spec_fn: the same for modules drawn as one node.
         font_size: of node text, points.
         graph_attrs: Graphviz attributes of the whole graph.
         caption: an extra caption line.
-        file_format: "svg", "png", "pdf" or "dot".
+        file_format: "pdf", "svg", "png", "jpg" or "dot".
         dpi: dots per inch of png.
+        layout: "auto", "dot" or "rank": who places the nodes; rank is for very large graphs.
+        fit_width: points that the figure will be wide in print: picks the direction, warns of text below 5 points.
         engine: "embedded", or "system" for an installed Graphviz.
         pdf_font: path of a TrueType font to embed in PDF.
         open_viewer: open the written file.
 
         Raises: TypeError for an unknown keyword; InvalidArgumentError with the option's code for a wrong value;
-        EvidenceError if the trace lacks what the view is about; EngineError if the figure cannot be laid out.
+        UnknownNameError[module_not_found]; EvidenceError if the trace lacks what the view is about; EngineError if the
+        figure cannot be laid out.
         """
-        from torchlens.drawings import draw_trace
+        return self._draw(path, options)
 
-        return draw_trace(self.data, path, options)
+    def _draw(
+        self, path: str | Path | None, options: Mapping[str, object], layers: Sequence[SettingsLayer] = ()
+    ) -> Drawing:
+        from torchlens.drawings import draw_trace
+        from torchlens.viz.subjects import record_of
+
+        given: dict[str, object] = {**options}
+        focus = given.get("module")
+        if isinstance(focus, (Module, ModuleRecord)):
+            given["module"] = focus.address
+        return draw_trace(
+            self._with_statistics(), path, given, layers=layers, record_of=record_of(self), source=self.data
+        )
+
+    def _with_statistics(self) -> TraceData:
+        """The records, with statistics worked out from kept values when a drawing asks for them."""
+        if self._payloads is None:
+            return self.data
+        data = copy.copy(self.data)
+        data.nodes = replace(data.nodes, stats=Deferred(len(data.nodes), self.stats_of))
+        data._records = {}
+        return data

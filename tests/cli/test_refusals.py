@@ -15,20 +15,17 @@ REFUSALS = [
     ("model=resnet8", "config_name_unknown", "perhaps you meant 'resnet18'"),
     ("figures=toor", "config_name_unknown", "no set of figures is named 'toor'"),
     ("encoding=flop", "config_name_unknown", "perhaps you meant 'flops'"),
-    ("input=image", "config_name_unknown", "Allowed: auto, shape, tensor"),
+    ("input=video", "config_name_unknown", "Allowed: auto, image, kwargs, shape, tensor, text"),
     ("output=docz", "config_name_unknown", "perhaps you meant 'docs'"),
     ("view=null", "config_invalid", "view=null chooses nothing. Allowed: plain, speed"),
     ("view=[speed,plain]", "config_name_unknown", "no view is named"),
     ("hydra/launcher=jolib", "config_name_unknown", "Allowed: basic"),
     ("--config-name=nope", "config_name_unknown", "nope"),
     # collapse
-    ("collapse=auto", "collapse_unavailable", "collapse='auto' is not available yet"),
-    ("collapse=max", "collapse_unavailable", "not available yet"),
-    ("collapse=0.25", "collapse_unavailable", "collapse=0.25 is not available yet"),
-    ("collapse=0", "collapse_unavailable", "not available yet"),
     ("collapse=most", "collapse_mode_invalid", "'most'"),
-    ("draw.collapse=auto", "collapse_unavailable", "not available yet"),
-    ("-m collapse=none,auto", "collapse_unavailable", "not available yet"),
+    ("draw.collapse=most", "collapse_mode_invalid", "a number from 0 to 1"),
+    ("draw.collapse=1.5", "collapse_level_invalid", "Allowed: none, auto, max, a number from 0 to 1"),
+    ("draw.fold_repeats=maybe", "fold_repeats_invalid", "'maybe'"),
     # unknown keys
     ("views=speed", "config_invalid", "unknown setting 'views'"),
     ("views=speed", "config_invalid", "perhaps you meant 'view'"),
@@ -48,6 +45,13 @@ REFUSALS = [
     ("+model.factory._target_=x", "config_invalid", "already"),
     ("depth=2", "config_invalid", "options of the drawing are written draw.depth=VALUE"),
     ("draw.graph_attrs.size=3", "config_invalid", "write +draw.graph_attrs.size=VALUE"),
+    ("model=mlp input=image", "config_invalid", "a picture needs [N, C, H, W]"),
+    ("input=text", "config_invalid", "input=text needs input.text="),
+    ("input=kwargs", "config_invalid", "write input.kwargs.NAME=VALUE"),
+    ("input.path=nix.png", "input_file_unreadable", "input.path='nix.png' is not a file"),
+    ("model.checkpoint=ck.pt", "model_checkpoint_invalid", "checkpoint='ck.pt' is not a file"),
+    ("model.checkpoint=ck.txt", "config_invalid", "checkpoint is not the name of a file of weights"),
+    ("+model.tokenizer._target_=os.system", "config_target_untrusted", "tokenizer._target_ calls 'os.system'"),
     ("input=tensor input.path=nix.pt", "input_file_unreadable", "input.path='nix.pt' is not a file"),
     ("trust=[nix.*] model.factory._target_=nix.Net", "model_package_missing", "needs the package 'nix'"),
     # values
@@ -55,9 +59,10 @@ REFUSALS = [
     ("draw.depth=0", "draw_depth_invalid", "a whole number of at least 1"),
     ("draw.depth=null", "draw_depth_invalid", "depth=None"),
     ("draw.direction=up", "visualization_direction_invalid", "Allowed: bottomup, topdown, leftright, rightleft"),
-    ("draw.color_by=off", "encoding_source_invalid", "Allowed: time, bytes, flops, null"),
+    ("draw.color_by=off", "encoding_source_invalid", "Allowed: time, bytes, flops, magnitude,"),
+    ("draw.node_spec_fn=mine", "draw_node_spec_fn_invalid", "a function (in YAML a _target_)"),
     ("draw.rolled=1", "draw_rolled_invalid", "Allowed: true, false"),
-    ("draw.color_scale=rank", "scale_requires_color_by", "no colour source"),
+    ("draw.color_scale=rank", "scale_requires_color_by", "pass color_by= too"),
     ("draw.engine=dot", "draw_engine_invalid", "Allowed: embedded, system, null"),
     ("draw.pdf_font=no.ttf formats=[pdf]", "pdf_font_invalid", "no.ttf"),
     ("theme.page.background=nocolor", "config_invalid", "page.background is not a colour but 'nocolor'"),
@@ -68,6 +73,11 @@ REFUSALS = [
     ("formats=[]", "config_invalid", "formats=[] is not a list of formats"),
     ("threads=two", "config_invalid", "threads='two'"),
     ("explain=maybe", "config_invalid", "explain='maybe' is neither true nor false"),
+    ("resume=true", "config_invalid", "add out=DIR, the folder of that run"),
+    ("resume=1 out=o", "config_invalid", "resume=1 is neither true nor false"),
+    ("capture.timings=thawed", "config_invalid", "Allowed: measured, frozen"),
+    ("capture.timing=frozen", "config_invalid", "perhaps you meant 'timings'"),
+    ("check=true out=nowhere", "manifest_missing", "nowhere holds no manifest"),
     ("trust=3", "config_invalid", "trust=3 is not a list of names"),
     # models and inputs
     ("model.factory._target_=os.system", "config_target_untrusted", "add 'trust=[os.*]' to the command"),
@@ -84,6 +94,7 @@ REFUSALS = [
     ("--bogus", "config_invalid", "unknown flag '--bogus'"),
     ("--config-dir nowhere", "config_invalid", "--config-dir names a folder that does not exist"),
     ("-m view=speed,nope", "config_name_unknown", "no view is named 'nope'"),
+    ("-m theme=dark,paper,dark", "sweep_jobs_equal", "theme=dark is listed 2 times"),
     ("-m draw.depth=1,0", "draw_depth_invalid", "depth=0"),
 ]  # fmt: skip
 
@@ -145,6 +156,17 @@ def test_a_folder_that_cannot_be_made_is_refused(run: Any) -> None:
     assert result.code == 2
     assert result.err.startswith("torchlens: [output_path_invalid] cannot write to")
     assert len(result.err.splitlines()) == 1
+
+
+def test_a_package_that_is_missing_is_named_with_its_install_command(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib import util
+
+    real = util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "torchvision" else real(name))
+    result = run("model=resnet18")
+    assert result.code == 2
+    (line,) = result.err.splitlines()
+    assert "needs the package 'torchvision', which is not installed. Fix: pip install torchvision" in line
 
 
 def test_a_traceback_only_for_those_who_ask(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def test_a_failing_figure_is_exit_code_1_and_the_others_are_written(run: Any, tm
     (folder / "mixed.yaml").write_text("bad: {model: mlp, input: {shape: [2, 5]}}\ngood: {model: mlp}\n")
     result = run("--config-dir", str(folder.parent), "figures=mixed", "out=o", "formats=[dot]")
     assert result.code == 1
-    assert result.out.split() == ["o/good.dot"]
+    assert result.out.split() == ["o/good.dot", "o/index.html"]
     assert "figure 'bad' failed: [model_run_failed]" in result.err
     assert _manifest("o")["figures"]["bad"]["status"] == "failed"
     assert f"--config-dir {folder.parent}" in _manifest("o")["command"]
@@ -105,7 +105,7 @@ def test_a_failing_job_of_a_multirun_is_exit_code_1(run: Any) -> None:
 
 def test_documentation_figures_have_fixed_paths_and_facts(run: Any) -> None:
     assert run("output=docs", "figures=one", "model=mlp", "formats=[svg]").code == 0
-    folder = Path("docs/images")
+    folder = Path("docs/images/one")
     assert sorted(path.name for path in folder.iterdir()) == ["main.svg", "manifest.json"]
     first = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert run("output=docs", "figures=one", "model=mlp", "formats=[svg]").code == 0
@@ -177,6 +177,102 @@ def test_an_interrupted_run_is_exit_code_130(run: Any, monkeypatch: pytest.Monke
     assert result.code == 130
     assert result.err.splitlines()[-1] == "interrupted"
     assert _manifest("o")["status"] == "interrupted"
+
+
+def test_what_was_done_before_an_interrupt_is_listed(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchlens.runner import execute
+
+    real = execute.draw_trace
+    drawn: list[object] = []
+
+    def draw_trace(*arguments: Any, **keywords: Any) -> Any:
+        drawn.append(arguments)
+        if len(drawn) == 3:
+            raise KeyboardInterrupt
+        return real(*arguments, **keywords)
+
+    monkeypatch.setattr(execute, "draw_trace", draw_trace)
+    result = run("figures=tour", "out=o", "formats=[dot]")
+    assert result.code == 130
+    lines = result.err.splitlines()
+    assert lines[-1] == "interrupted"
+    assert lines[-2] == "8 figures: 2 ok, 6 not drawn"
+    assert [line.split() for line in lines[-10:-7]] == [
+        ["ok", "plain.dot"],
+        ["ok", "speed.dot"],
+        ["not", "drawn", "flops"],
+    ]
+
+
+@pytest.mark.parametrize("words", [("figures=one",), ("-m", "theme=paper,dark")])
+def test_a_disk_that_takes_no_more_is_one_clear_line(words: tuple[str, ...], run: Any) -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6000, hard))
+    try:
+        result = run("out=o", "formats=[svg]", *words)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert result.code == 1
+    assert "Traceback" not in result.err
+    assert "cannot be written: File too large" in result.err
+
+
+def test_figures_of_a_picture_a_file_and_keywords(run: Any) -> None:
+    from PIL import Image
+
+    Image.new("RGB", (40, 20), (255, 0, 0)).save("p.png")
+    torch.save(torch.zeros(1, 3, 8, 8), "x.pt")
+    cases = {
+        "a": ("input=image",),
+        "b": ("input.path=p.png",),
+        "c": ("input=tensor", "input.path=x.pt"),
+        "d": ("input=kwargs", "input.kwargs={x: {shape: [1, 3, 8, 8]}}"),
+        "e": ("input=kwargs", "+input.kwargs.x.path=x.pt"),
+    }
+    origins = {}
+    for name, words in cases.items():
+        result = run(*words, f"out={name}", "formats=[svg]")
+        assert result.code == 0, result.err
+        entry = _manifest(name)["figures"]["main"]
+        origins[name] = entry["provenance"]["origin"]
+        picture = "<image" in (Path(name) / "main.svg").read_text()
+        assert picture == (name in "ab")
+    assert origins == {"a": "declared", "b": "user", "c": "user", "d": "declared", "e": "user"}
+    assert "a generated picture, resized to 8 x 8" in (Path("a") / "main.svg").read_text()
+
+
+def test_a_text_needs_a_tokenizer(run: Any) -> None:
+    result = run("input.text=hello", "out=o", "formats=[dot]")
+    assert result.code == 1
+    assert "[tokenizer_unavailable] model 'demo' has no tokenizer" in result.err
+
+
+def test_weights_of_a_checkpoint(run: Any) -> None:
+    from torchlens.examples.mlp import Mlp
+
+    torch.save(Mlp(8, 16, 4).state_dict(), "w.pt")
+    assert run("model=mlp", "model.checkpoint=w.pt", "out=o", "formats=[dot]").code == 0
+    assert _manifest("o")["figures"]["main"]["model"]["checkpoint"] == "w.pt"
+    result = run("model=demo", "model.checkpoint=w.pt", "out=o", "formats=[dot]")
+    assert result.code == 1
+    assert "[model_checkpoint_invalid]" in result.err
+
+
+def test_the_manifest_repeats_the_run(run: Any) -> None:
+    import shlex
+
+    assert run("model=mlp", "theme=dark", "draw.depth=2", "formats=[svg]", "out=o").code == 0
+    manifest = _manifest("o")
+    first = (Path("o") / "main.svg").read_bytes()
+    assert manifest["overrides"] == ["model=mlp", "theme=dark", "draw.depth=2", "formats=[svg]", "out=o"]
+    assert manifest["config"]["draw"] == {"depth": 2}
+    assert manifest["figures"]["main"]["model"]["seed"] == 0
+    assert manifest["figures"]["main"]["provenance"]["origin"] == "declared"
+    (Path("o") / "main.svg").unlink()
+    assert run(*shlex.split(manifest["command"])[3:]).code == 0
+    assert (Path("o") / "main.svg").read_bytes() == first
 
 
 def test_a_launcher_without_multirun_is_noted(run: Any) -> None:

@@ -67,6 +67,8 @@ def test_the_wheel_has_every_module_and_yaml_file(wheel):
     for path in (ROOT / "conf").rglob("*"):
         if path.suffix in (".yaml", ".py"):
             wanted.add("torchlens/" + path.relative_to(ROOT).as_posix())
+    page = ROOT / "torchlens" / "runner" / "page"
+    wanted |= {path.relative_to(ROOT).as_posix() for path in page.iterdir()}
     assert inside == wanted
     assert sum(name.endswith(".yaml") for name in inside) > 20
 

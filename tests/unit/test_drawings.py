@@ -11,6 +11,7 @@ import types
 import weakref
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pypdf import PdfReader
@@ -26,7 +27,7 @@ from torchlens.base.errors import (
 )
 from torchlens.drawings import Drawing, draw_trace, prepare
 from torchlens.records.trace_data import TraceData
-from torchlens.render import engine as engines
+from torchlens.render import layouts
 from torchlens.render.graphviz import GraphvizEngine
 
 
@@ -46,9 +47,9 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     run = GraphvizEngine.run
 
-    def count(self: GraphvizEngine, document: str, output: str, *, dpi: int | None = None) -> bytes:
+    def count(self: GraphvizEngine, document: str, output: str, **options: Any) -> bytes:
         asked.append(output)
-        return run(self, document, output, dpi=dpi)
+        return run(self, document, output, **options)
 
     monkeypatch.setattr(GraphvizEngine, "run", count)
     return asked
@@ -58,6 +59,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     ("path", "options", "name", "signature"),
     [
+        ("my_model.jpg", {}, "my_model.jpg", b"\xff\xd8\xff"),
         ("my_model", {}, "my_model.pdf", b"%PDF"),
         ("my_model.svg", {}, "my_model.svg", b"<?xml"),
         (Path("my_model.png"), {}, "my_model.png", b"\x89PNG"),
@@ -123,7 +125,7 @@ def test_dpi_and_font_size_reach_the_file(data: TraceData) -> None:
 
 
 def test_a_figure_too_large_to_lay_out_is_refused(data: TraceData, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "NODE_LIMIT", 3)
+    monkeypatch.setattr(layouts, "NODE_LIMIT", 3)
     with pytest.raises(InvalidArgumentError, match="depth=") as caught:
         draw_trace(data, None, {})
     assert caught.value.code == "graph_too_large"
@@ -132,6 +134,72 @@ def test_a_figure_too_large_to_lay_out_is_refused(data: TraceData, monkeypatch: 
     with pytest.raises(InvalidArgumentError, match="graph_too_large"):
         drawing.save("x.svg")
     assert not Path("x.svg").exists()
+
+
+def test_a_channel_and_the_rank_layout_exclude_each_other(data: TraceData) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"\[encoding_requires_dot_layout\].*color_by"):
+        draw_trace(data, None, {"layout": "rank", "view": "speed"})
+    with pytest.raises(InvalidArgumentError, match=r"\[draw_layout_invalid\].*auto, dot, rank"):
+        draw_trace(data, None, {"layout": "neato"})
+
+
+@pytest.mark.parametrize("name", ["x.svg", "x.pdf", "x.png", "x.jpg"])
+def test_the_rank_layout_in_every_format(name: str) -> None:
+    drawing = draw_trace(builders.demo(), name, {"layout": "rank"})
+    assert "layout=nop2" in drawing.dot
+    assert draw_trace(builders.demo(), name, {"layout": "rank"}).data == drawing.data
+    page, plain = drawing.page, draw_trace(builders.demo(), None, {"layout": "rank"}).page
+    assert page is not None
+    assert plain is not None
+    assert page.width_pt == pytest.approx(plain.width, abs=1)
+
+
+def test_a_raster_that_would_take_all_memory_is_refused(data: TraceData, runs: list[str]) -> None:
+    drawing = draw_trace(data, None, {"layout": "rank"})
+    with pytest.raises(InvalidArgumentError, match=r"\[graph_too_large\].* pixels at 9999 dpi") as caught:
+        drawing.save("x.png", dpi=9999)
+    assert "write svg or pdf" in str(caught.value)
+    assert runs == []
+    assert not Path("x.png").exists()
+
+
+# -- size in print
+def test_the_smallest_text_of_a_page(data: TraceData) -> None:
+    page = draw_trace(data, None, {"font_size": 9}).page
+    assert page is not None
+    assert page.smallest_text == 9
+    assert page.text_at(page.width / 2) == pytest.approx(4.5)
+    raster = draw_trace(data, None, {"font_size": 9, "file_format": "png", "dpi": 200}).page
+    assert raster is not None
+    assert raster.unit == "px"
+    assert raster.text_at(page.width / 2) == pytest.approx(4.5, rel=0.01)
+    assert draw_trace(data, None, {"file_format": "dot"}).page is None
+
+
+def test_fit_width_picks_the_direction_with_the_larger_text(data: TraceData) -> None:
+    up = draw_trace(data, None, {"fit_width": 200})
+    assert up.settings["direction"] == (None, "default")
+    assert 'rankdir="BT"' in up.dot
+    flat = builders.Builder("Flat")
+    x = flat.input("x", (2, 8))
+    for k in range(8):
+        flat.output(flat.op("relu", [x], (2, 8)), str(k))
+    fan = flat.build()
+    sideways = draw_trace(fan, None, {"fit_width": 400})
+    assert sideways.settings["direction"] == ("leftright", "explicit")
+    assert 'rankdir="LR"' in sideways.dot
+    assert "leftright" in str(sideways.explain())
+    kept = draw_trace(fan, None, {"fit_width": 500, "direction": "topdown"})
+    assert kept.settings["direction"] == ("topdown", "explicit")
+
+
+def test_fit_width_warns_of_text_too_small_to_read() -> None:
+    with pytest.warns(TorchLensWarning, match=r"\[figure_text_small\].* points high"):
+        drawing = draw_trace(builders.demo(), "x.dot", {"fit_width": 20})
+    assert [warning.code for warning in drawing.warnings] == ["figure_text_small"]
+    assert draw_trace(builders.demo(), None, {"fit_width": 2000}).warnings == []
+    with pytest.raises(InvalidArgumentError, match="draw_fit_width_invalid"):
+        draw_trace(builders.demo(), None, {"fit_width": 0})
 
 
 # -- saving again
@@ -322,7 +390,7 @@ def test_missing_evidence_is_refused(data: TraceData) -> None:
         (None, {"theme": "drak"}, "visualization_theme_invalid"),
         ("missing/x", {}, "output_path_invalid"),
         ("x.svg", {"file_format": "png"}, "file_format_conflict"),
-        ("x.jpg", {}, "file_format_invalid"),
+        ("x.gif", {}, "file_format_invalid"),
         ("x", {"pdf_font": "missing.ttf"}, "pdf_font_invalid"),
         (None, {"depth": 0}, "draw_depth_invalid"),
     ],

@@ -18,7 +18,7 @@ def test_names_resolve_in_order(loop):
     assert loop["tanh_1_5"].shape == (2, 4)
     assert loop["linear_2_3"].num_passes == 3
     assert loop["linear_2_3:2"].pass_number == 2
-    assert loop["tanh_1_5:1"].label == "tanh_1_5"
+    assert loop["zeroslike_1_1:1"].label == "zeroslike_1_1"
     assert loop["rec"].num_calls == 3
     assert loop["@rec"].address == "rec"
     assert loop["self"].address == ""
@@ -37,7 +37,7 @@ def test_views_by_position_and_name(loop):
     assert len(loop.ops) == len(loop) == 13
     assert loop.ops[0].label == "zeroslike_1_1"
     assert loop.ops[-1].children == ("output_1",)
-    assert loop.ops["add_1_4"].parents == ("linear_1_2:1", "linear_2_3:1")
+    assert loop.ops["add_1_4:1"].parents == ("linear_1_2:1", "linear_2_3:1")
     assert [op.label for op in loop.ops[:2]] == ["zeroslike_1_1", "linear_1_2:1"]
     assert loop.nodes[0].kind == "input"
     assert [m.address for m in loop.modules] == ["", "inp", "rec"]
@@ -122,3 +122,18 @@ def test_showing_a_trace_counts_no_flops(monkeypatch):
     monkeypatch.setattr(type(trace.data.nodes.flops), "__getitem__", lambda *_: pytest.fail("worked out a column"))
     assert repr(trace) == "Trace(Linear, 1 ops, 10 params)"
     assert trace.total_activation_memory == 8
+
+
+def test_totals_of_the_whole_by_name():
+    class Mixed(torch.nn.Module):
+        def forward(self, x):
+            return torch.cdist(x @ x, x, p=3.0) + 1
+
+    trace = tl.trace(Mixed(), torch.ones(4, 4, requires_grad=True), capture={"saved_for_backward": True})
+    assert (trace.total_flops_forward, trace.total_macs_forward, trace.total_flops_backward) == (144, 64, 272)
+    assert trace.ops_without_flops == ("cdist_1_2",)
+    assert trace.total_func_duration == sum(op.func_duration for op in trace.ops)
+    # The input once, the product and the distances.
+    assert trace.total_autograd_memory == 3 * 64
+    assert (trace["matmul_1_1"].num_autograd_tensors, trace["matmul_1_1"].autograd_memory) == (1, 64)
+    assert trace.totals == trace.data.totals

@@ -11,6 +11,7 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from torchlens.base.errors import TorchLensError, causes, error, first_line, nearest
+from torchlens.runner.levels import GROUP, level
 from torchlens.runner.schema import Config
 from torchlens.settings import catalog
 from torchlens.settings.options import options, validate_option
@@ -129,6 +130,8 @@ def _check_choice(group: str, value: object, config_dirs: Sequence[str]) -> None
         return
     if value is None:
         raise error("config_invalid", f"{group}=null chooses nothing", allowed=catalog.names(group, config_dirs))
-    if group == "collapse":
-        validate_option("collapse", value)
+    if group == GROUP:
+        if level(value) is not None:
+            return
+        validate_option(GROUP, value)
     raise catalog.unknown(group, value, config_dirs)

@@ -8,43 +8,98 @@ from __future__ import annotations
 import os
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchlens.base.errors import TorchLensError, TorchLensWarning, heard
+from torchlens.base.errors import TorchLensError, TorchLensWarning, error, heard
 from torchlens.drawings import Drawing, draw_trace
 from torchlens.render import png
 from torchlens.runner import manifest as records
 from torchlens.runner.figures import Figure
+from torchlens.runner.hooks import annotated
 from torchlens.runner.job import Job
 from torchlens.runner.progress import Reporter
+from torchlens.runner.timings import FrozenTimings
+from torchlens.scene.node_spec import has_hooks
+from torchlens.settings.channel_checks import measures
+from torchlens.viz.subjects import record_of
 
 if TYPE_CHECKING:
-    from torchlens.records.trace_data import TraceData
+    from torchlens.trace_view import Trace
 
 TRACEBACKS = "HYDRA_FULL_ERROR"
+THREADS = "TORCHLENS_THREADS"
+# Of no account here: the model is made for the recording and thrown away. It also comes once per process only, so that
+# a manifest would depend on what ran before.
+_OWN_MODEL = "batchnorm_train_stats_mutated"
 
 
-def execute(job: Job, folder: Path) -> bool:
-    """Draw all figures of a job into its folder. Returns whether all of them were written."""
-    manifest = records.describe(job)
+def execute(job: Job, folder: Path, *, frozen: Path | None = None) -> bool:
+    """Draw all figures of a job into its folder. Returns whether all of them were written.
+
+    frozen: the folder whose frozen times are used and left alone, by default the same folder, where they are kept.
+    Raises: InvalidArgumentError[output_path_invalid] if the folder or the manifest cannot be written.
+    """
+    manifest = records.describe(job, folder)
     recordings = _by_recording(job.figures)
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
+    _write(manifest, job, folder)  # what is found as `running` later on was killed
     try:
         with Reporter(len(recordings) + len(job.figures)) as reporter, _quiet_warnings():
             _set_threads(job.threads)
-            for figures in recordings:
-                _draw_all(figures, folder, manifest["figures"], reporter)
-        drawn = all(entry["status"] == "ok" for entry in manifest["figures"].values())
-        manifest["status"] = "ok" if drawn else "failed"
+            with _timings(job, folder, frozen) as times:
+                place = _Place(folder, times, manifest["figures"], reporter, lambda: _write(manifest, job, folder))
+                for figures in recordings:
+                    _draw_all(figures, place)
+        drawn = all(entry["status"] == records.OK for entry in manifest["figures"].values())
+        manifest["status"] = records.OK if drawn else records.FAILED
     except KeyboardInterrupt:
-        manifest["status"] = "interrupted"
+        manifest["status"] = records.INTERRUPTED
         raise
     finally:
-        records.write(folder, records.published(manifest) if job.published else manifest)
+        _write(manifest, job, folder)
     return drawn
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the figures of a job go, and whom to tell.
+
+    times: the frozen ones, None to show the measured ones; note: writes the manifest as far as it is known.
+    """
+
+    folder: Path
+    times: FrozenTimings | None
+    entries: dict[str, Any]
+    reporter: Reporter
+    note: Callable[[], None]
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        what = f"cannot write to {str(folder)!r}: {exc.strerror}"
+        raise error("output_path_invalid", what, fix="choose another folder with out=DIR") from exc
+
+
+def _write(manifest: dict[str, Any], job: Job, folder: Path) -> None:
+    records.write(folder, records.published(manifest) if job.published else manifest)
+
+
+@contextmanager
+def _timings(job: Job, folder: Path, frozen: Path | None) -> Iterator[FrozenTimings | None]:
+    if not job.frozen:
+        yield None
+        return
+    times = FrozenTimings(frozen or folder, job.figure_set, refreeze=job.refreeze, closed=frozen is not None)
+    try:
+        yield times
+    finally:
+        times.save()
 
 
 def _by_recording(figures: tuple[Figure, ...]) -> list[list[Figure]]:
@@ -55,16 +110,22 @@ def _by_recording(figures: tuple[Figure, ...]) -> list[list[Figure]]:
     return list(groups.values())
 
 
-def _draw_all(figures: list[Figure], folder: Path, entries: dict[str, Any], reporter: Reporter) -> None:
+def _draw_all(figures: list[Figure], place: _Place) -> None:
     """Record once and draw every figure of the recording."""
-    from torchlens.runner.build import record  # brings torch, which planning and help do without
+    from torchlens.runner.build import record_trace  # brings torch, which planning and help do without
 
-    model = figures[0].model
+    entries, reporter, model = place.entries, place.reporter, figures[0].model
     timed = any(_shows_times(figure) for figure in figures)
+    measured = timed and not (place.times is not None and place.times.has(model))
+    notes = ""
     reporter.step(f"recording {model.name}", timed=True)
     try:
         with heard() as caught:
-            data = record(model, warm=timed)
+            saved, stats = measures([figure.request.options for figure in figures])
+            values = any(has_hooks(figure.request.options) for figure in figures)
+            trace = record_trace(model, warm=measured, saved=saved, stats=stats, values=values)
+        if timed and place.times is not None:
+            notes = place.times.apply(trace.data, model)
     except Exception as exc:  # noqa: BLE001 - any failure of a user's model fails its figures only
         for figure in figures:
             _failed(figure, exc, entries, reporter)
@@ -73,32 +134,45 @@ def _draw_all(figures: list[Figure], folder: Path, entries: dict[str, Any], repo
         reporter.note(str(warning))
     for figure in figures:
         entries[figure.name]["warnings"] = [records.warning_entry(warning) for warning in _distinct(caught)]
+        entries[figure.name]["provenance"] = records.provenance_entry(trace.provenance)
         reporter.step(f"drawing {figure.name}")
         try:
-            _draw(figure, data, folder, entries[figure.name], reporter)
+            _draw(figure, trace, place, notes if _shows_times(figure) else "")
         except Exception as exc:  # noqa: BLE001 - the other figures are still drawn
             _failed(figure, exc, entries, reporter)
+        place.note()
 
 
 def _shows_times(figure: Figure) -> bool:
     options = figure.request.options
-    return options.color_by == "time" or options.node_style == "profiling"
+    channels = [getattr(options, name) for name in options.__dataclass_fields__ if name.endswith("_by")]
+    rows = options.node_label_fields or ()
+    return "time" in channels or "time" in rows or options.node_style == "profiling"
 
 
-def _draw(figure: Figure, data: TraceData, folder: Path, entry: dict[str, Any], reporter: Reporter) -> None:
-    options = figure.request.options
-    drawing = draw_trace(data, None, {**figure.given, "open_viewer": False}, layers=figure.layers)
+def _draw(figure: Figure, trace: Trace, place: _Place, notes: str) -> None:
+    """Draw one figure and write its files. notes: lines for the caption, below the user's own."""
+    options, folder, reporter = figure.request.options, place.folder, place.reporter
+    entry = place.entries[figure.name]
+    given = {**figure.given, "open_viewer": False}
+    if notes:
+        given["caption"] = "\n".join(part for part in (options.caption, notes) if part)
+    noted = annotated(trace, figure.notes)
+    drawing = draw_trace(noted.data, None, given, layers=figure.layers, record_of=record_of(noted))
     for name, file_format in zip(figure.files, figure.formats, strict=True):
         if file_format in figure.optional and (reason := _too_large(drawing)):
             entry["left_out"] = {file_format: reason}
             reporter.note(f"{figure.name}: no {file_format}: {reason}; formats=[{file_format}] writes it all the same")
             continue
         target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
+        _make(target.parent)
         drawing.path = drawing.save(target, file_format=file_format)
         entry["files"].append(records.file_entry(target, folder, file_format))
         reporter.wrote(target)
-    entry["status"] = "ok"
+    if "svg" in figure.formats and (page := drawing.page) is not None:
+        sides = {"width_pt": page.width, "height_pt": page.height}
+        entry["page"] = {**sides, "smallest_text_pt": page.smallest_text}
+    entry["status"] = records.OK
     for warning in _distinct(drawing.warnings):
         entry["warnings"].append(records.warning_entry(warning))
         reporter.note(f"{figure.name}: {warning}")
@@ -117,7 +191,7 @@ def _too_large(drawing: Drawing) -> str:
 
 
 def _failed(figure: Figure, exc: BaseException, entries: dict[str, Any], reporter: Reporter) -> None:
-    entries[figure.name].update(status="failed", error=records.problem(exc))
+    entries[figure.name].update(status=records.FAILED, error=records.problem(exc))
     text = str(exc) if isinstance(exc, TorchLensError) else f"{type(exc).__name__}: {exc}"
     reporter.note(f"figure {figure.name!r} failed: {text}")
     if os.environ.get(TRACEBACKS) == "1":
@@ -125,10 +199,13 @@ def _failed(figure: Figure, exc: BaseException, entries: dict[str, Any], reporte
 
 
 def _distinct(caught: list[TorchLensWarning]) -> list[TorchLensWarning]:
-    return list({str(warning): warning for warning in caught}.values())
+    return list({str(warning): warning for warning in caught if warning.code != _OWN_MODEL}.values())
 
 
 def _set_threads(threads: int | None) -> None:
+    """Of torch. A sweep over several processes of one machine shares its processors among them."""
+    if threads is None and (share := os.environ.get(THREADS, "")).isdigit():
+        threads = int(share)
     if threads is not None:
         import torch
 

@@ -14,6 +14,8 @@ from typing import Any
 from torchlens.base.errors import fail
 from torchlens.drawings import prepare
 from torchlens.render.engine import check_format
+from torchlens.runner.hooks import Note, read_hooks, read_notes
+from torchlens.runner.levels import GROUP, level
 from torchlens.runner.spec import ModelSpec, read_model
 from torchlens.settings import catalog
 from torchlens.settings.compose import DrawRequest, Layer, resolve
@@ -22,7 +24,7 @@ from torchlens.settings.plain import is_list, is_mapping
 from torchlens.settings.theme import DEFAULT, Theme, load_theme
 from torchlens.settings.view import PLAIN, View, load_view
 
-FIGURE_KEYS = ("model", "input", "view", "theme", "collapse", "encoding", "draw", "path")
+FIGURE_KEYS = ("model", "input", "view", "theme", "collapse", "encoding", "draw", "annotate", "path")
 MANIFEST = "manifest.json"
 AUTO = "auto"
 Source = str | Mapping[str, Any] | None
@@ -64,7 +66,7 @@ class Figure:
     """One figure, ready to draw.
 
     path: below the job's folder, without extension; optional: the formats to leave out if the page is too large for
-    them; chosen: group -> name, for reports.
+    them; chosen: group -> name, for reports; notes: what is attached to its nodes before it is drawn.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Figure:
     formats: tuple[str, ...]
     optional: tuple[str, ...]
     chosen: Mapping[str, str]
+    notes: tuple[Note, ...] = ()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -103,10 +106,10 @@ def plan_figure(run: Run, name: str, entry: object) -> Figure:
     view, theme = _view(choices["view"], run.folders), _theme(choices["theme"], run.folders)
     layers: tuple[Layer, ...] = (
         *(_layer(group, choices[group], run.folders) for group in ("collapse", "encoding")),
-        ("figure:file", run.base),
-        (f"figure:{name}", check_draw(where, keys.get("draw"))),
+        ("figure:file", read_hooks("draw", run.base, run.trust)),
+        (f"figure:{name}", check_draw(where, read_hooks(f"{where}: draw", keys.get("draw"), run.trust))),
     )
-    given = {**run.explicit, "theme": theme, **({"view": view} if view else {})}
+    given = {**read_hooks("draw", run.explicit, run.trust), "theme": theme, **({"view": view} if view else {})}
     request = resolve(None, given, layers=layers)
     own = request.options.file_format
     formats = (check_format(own),) if own is not None else run.formats
@@ -124,6 +127,7 @@ def plan_figure(run: Run, name: str, entry: object) -> Figure:
         chosen={group: _title(choice) for group, choice in choices.items()}
         | {"theme": theme.name}
         | ({"view": view.name} if view else {}),
+        notes=read_notes(where, keys.get("annotate"), run.trust),
     )
 
 
@@ -132,6 +136,8 @@ def _choice(where: str, group: str, keys: Mapping[str, Any], default: Choice) ->
     if group not in keys:
         return default
     value = keys[group]
+    if group == GROUP and level(value) is not None:
+        return Choice(str(value))
     if value is None or isinstance(value, str):
         return Choice(value)
     if not is_mapping(value):
@@ -161,6 +167,8 @@ def _layer(group: str, choice: Choice, folders: Sequence[str]) -> Layer:
     if choice.keys is not None:
         keys = check_keys(f"the {group} given", "", choice.keys, ("draw",))
         return label, check_draw(f"the {group} given", keys.get("draw"))
+    if group == GROUP and (number := level(choice.name)) is not None:
+        return label, {group: number}
     return label, {} if choice.name is None else load_draw(group, choice.name, folders)
 
 

@@ -61,9 +61,18 @@ class FileConfigSource(HydraFileConfigSource):
             for child in folder.iterdir() if folder.is_dir() else ():
                 if child.is_dir() and results_filter != ObjectType.CONFIG and not child.name.startswith("__"):
                     found.add(_PLURALS.get(child.name, child.name) if config_path == "" else child.name)
-                elif child.suffix == ".yaml" and results_filter != ObjectType.GROUP:
+                elif (
+                    child.suffix == ".yaml"
+                    and results_filter != ObjectType.GROUP
+                    and self._is_choice(config_path, child)
+                ):
                     found.add(child.stem)
         return sorted(found)
+
+    @staticmethod
+    def _is_choice(group: str, path: Path) -> bool:
+        """Whether a file is an option of its group; some folders hold data besides."""
+        return (group, path.stem) not in catalog.DATA_FILES
 
     @staticmethod
     def _is_plural(config_path: str) -> bool:

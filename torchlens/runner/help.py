@@ -19,12 +19,17 @@ GROUPS
 """
 _KEYS = """KEYS
   out=DIR              folder of the figures and of manifest.json (default: outputs/<date>/<time>)
-  formats=[svg,pdf]    files of each figure: svg, png, pdf, dot; default: svg, and png unless it is too large to open
+  formats=[svg,pdf]    files of each figure: svg, png, jpg, pdf, dot; default: svg, and png unless it is too large
+  resume=true          leave out the jobs that an earlier run into out= finished
+  check=true           draw into a temporary folder and tell which figures in out= differ
+  capture.timings=frozen  draw the times kept beside the figures; refreeze=true measures them again
   explain=true         print who sets which option, and run nothing
   trust=[pkg.*]        further names that a model's factory may call
   threads=N            threads of torch
   model.factory.K=V    an argument of the model's constructor (+model.factory.K=V if its file does not name it)
+  model.checkpoint=F   weights of a file (.pt, .safetensors), of which no code is run
   input.shape=[..]     another input shape; also input.dtype, input.low, input.high
+  input.path=FILE      tensors (.pt, .npy) or a picture; input.text=TEXT, input.kwargs.NAME=VALUE
   theme.page.K=V       one value of the theme, such as theme.page.background=ivory
 
 OPTIONS of the drawing, as draw.<option>=VALUE; null switches off what a view or theme sets

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from torchlens.base.errors import fail
 from torchlens.runner.figures import Choice, Figure, Run, plan_figures, read_formats
 from torchlens.runner.groups import PROVIDER
+from torchlens.runner.levels import GROUP, level
 from torchlens.settings import catalog
 from torchlens.settings.options import options
 
 PUBLISHED = "docs"
+MEASURED, FROZEN = "measured", "frozen"
+# Keys that change nothing of what is drawn: where it goes, and how the run is done.
+UNDRAWN = ("out", "explain", "threads", "resume", "refreeze", "check")
 _CHOSEN = ("model", "input", "view", "theme", "collapse", "encoding")
 
 
@@ -27,7 +32,9 @@ class Job:
     """What one job draws.
 
     out: its folder; overrides: the words of its command line; folders: the users' configuration folders; published:
-    its manifest goes where strangers read it, and names no folder of this machine.
+    its manifest goes where strangers read it, and names no folder of this machine; figure_set: name of the chosen set;
+    config: the composed configuration, without the keys that change nothing of what is drawn; frozen: whether times
+    come from the file of an earlier run, and refreeze: whether that file is written anew; swept: one of several jobs.
     """
 
     figures: tuple[Figure, ...]
@@ -37,6 +44,13 @@ class Job:
     threads: int | None
     explain: bool
     published: bool = False
+    figure_set: str = "one"
+    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    frozen: bool = False
+    refreeze: bool = False
+    resume: bool = False
+    check: bool = False
+    swept: bool = False
 
 
 def read_job(cfg: DictConfig, hydra: DictConfig) -> Job:
@@ -61,9 +75,22 @@ def read_job(cfg: DictConfig, hydra: DictConfig) -> Job:
     )
     entries = {str(name): _entry(cfg.figures[name]) for name in cfg.figures}
     figures = plan_figures(run, entries)
-    threads, explain = _threads(cfg.threads), _flag("explain", cfg.explain)
-    published = hydra.runtime.choices.get("output") == PUBLISHED
-    return Job(figures, str(hydra.run.dir), texts, run.folders, threads, explain, published)
+    flags = {name: _flag(name, cfg[name]) for name in ("explain", "resume", "refreeze", "check")}
+    if flags["resume"] and not any(_key(override) == "out" for override in overrides):
+        fail("config_invalid", "resume=true does not say which run goes on", fix="add out=DIR, the folder of that run")
+    return Job(
+        figures,
+        str(hydra.run.dir),
+        texts,
+        run.folders,
+        _threads(cfg.threads),
+        published=hydra.runtime.choices.get("output") == PUBLISHED,
+        figure_set=str(hydra.runtime.choices.get("figures") or "figures"),
+        config={key: value for key, value in present(cfg).items() if key not in (*UNDRAWN, "hydra")},
+        frozen=_timings(cfg.capture) == FROZEN,
+        swept=hydra.get("mode") == RunMode.MULTIRUN,
+        **flags,
+    )
 
 
 def present(node: DictConfig) -> dict[str, Any]:
@@ -87,6 +114,8 @@ def _choice(group: str, name: str | None, node: DictConfig, folders: Sequence[st
     keys = present(node)
     if name is None:
         return Choice(None, keys or None)
+    if group == GROUP and level(name) is not None:
+        return Choice(name)
     declared = catalog.load(group, name, folders).data
     return Choice(name, None if _without_unset(keys) == _without_unset(declared) else keys)
 
@@ -139,6 +168,13 @@ def _threads(value: Any) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
         fail("config_invalid", f"threads={value!r} is not a whole number of at least 1", fix="write threads=2")
     return value
+
+
+def _timings(node: DictConfig) -> str:
+    value = present(node).get("timings", MEASURED)
+    if value not in (MEASURED, FROZEN):
+        fail("config_invalid", f"capture.timings={value!r} is not allowed", allowed=(MEASURED, FROZEN), fix="use one")
+    return str(value)
 
 
 def _flag(name: str, value: Any) -> bool:

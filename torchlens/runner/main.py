@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from torchlens.runner.arguments import Arguments
     from torchlens.runner.job import Job
+    from torchlens.runner.sweep import Ending, Planned
 
 OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 TRACEBACKS = "HYDRA_FULL_ERROR"
@@ -82,7 +84,8 @@ def _run(found: Arguments) -> int:
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(catalog.packaged()), job_name="torchlens", version_base="1.3"):
         try:
-            configs = [_compose(found.config_name, texts) for texts in _jobs(found)]
+            texts = _jobs(found)
+            configs = [_compose(found.config_name, words) for words in texts]
             if found.hydra:
                 print("\n---\n".join(_config_text(cfg) for cfg in configs))
                 return OK
@@ -94,7 +97,7 @@ def _run(found: Arguments) -> int:
             return OK
         for job in jobs:
             _check_job(job)
-        return _launch(found, GlobalHydra.instance().hydra)
+        return _act(found, jobs, texts, GlobalHydra.instance().hydra)
 
 
 def _prepare(found: Arguments) -> None:
@@ -111,10 +114,13 @@ def _jobs(found: Arguments) -> list[list[str]]:
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     from torchlens.runner.errors import check_choices
+    from torchlens.runner.levels import with_named_levels
 
     parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
     overrides = parser.parse_overrides(found.overrides)
     check_choices(overrides, found.overrides, found.config_dirs, found.multirun)
+    found.overrides = with_named_levels(overrides, found.overrides)
+    overrides = parser.parse_overrides(found.overrides)
     if not found.multirun:
         return [found.overrides]
     return [job for batch in BasicSweeper.split_arguments(overrides, None) for job in batch]
@@ -149,7 +155,8 @@ def _check_job(job: Job) -> None:
     from torchlens.runner.job import check_out
     from torchlens.runner.spec import check_present
 
-    check_out(job.out)
+    if not job.check:
+        check_out(job.out)
     for figure in job.figures:
         check_present(figure.model)
 
@@ -164,27 +171,88 @@ def _explain(job: Job, *, several: bool) -> str:
     return "\n\n".join(parts)
 
 
-def _launch(found: Arguments, hydra: Any) -> int:
-    """Let Hydra run the job or jobs; a launcher may run them in other processes, and hands back what they returned."""
-    from torchlens.base.errors import error
+# -- drawing, or comparing
+def _act(found: Arguments, jobs: list[Job], texts: list[list[str]], hydra: Any) -> int:
+    """Draw the jobs or check their figures, tell how each ended, and write the page over them."""
+    from hydra.types import RunMode
+
+    from torchlens.runner import sweep
+
+    cfg = hydra.compose_config(
+        found.config_name,
+        list(found.overrides),
+        with_log_configuration=True,
+        run_mode=RunMode.MULTIRUN if found.multirun else RunMode.RUN,
+    )
+    keys = sweep.swept_keys(texts) if found.multirun else []
+    planned = sweep.plan(jobs, texts, keys, cfg, multirun=found.multirun)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # told here, in one line
+        for text in sweep.unused_axes(planned, keys):
+            print(f"torchlens: {text}", file=sys.stderr)
+    if any(job.check for job in jobs):
+        return _check(planned)
+    launched = sweep.to_run(planned)
+    sweep.forget(launched)
+    try:
+        if found.multirun and sweep.launcher_name(cfg.hydra) != sweep.BASIC:
+            sweep.launch(launched, _launcher(cfg, hydra), cfg.hydra)
+        else:
+            _run_here(found, launched)
+    finally:
+        endings = sweep.endings(planned, launched)
+        _tell(planned, endings, keys)
+    return OK if all(ending.status in ("ok", "kept") for ending in endings) else FAILED
+
+
+def _run_here(found: Arguments, launched: Sequence[Planned]) -> None:
+    """Run jobs one after the other in this process, without Hydra: all there is to know is composed."""
+    from torchlens.runner.execute import execute
 
     if not found.multirun and any(text.lstrip("+").startswith("hydra/launcher=") for text in found.overrides):
         print("torchlens: note: hydra/launcher has no effect without --multirun", file=sys.stderr)
-    try:
-        if found.multirun:
-            batches = hydra.multirun(found.config_name, run_job, list(found.overrides))
-        else:
-            batches = [[hydra.run(found.config_name, run_job, list(found.overrides))]]
-    except OSError as exc:
-        what = f"cannot write to {exc.filename!r}: {exc.strerror}"
-        raise error("output_path_invalid", what, fix="choose another folder with out=DIR") from exc
-    except Exception as exc:  # noqa: BLE001 - jobs never raise; this is a launcher that died or could not start
-        print(f"torchlens: the launcher failed: {type(exc).__name__}: {' '.join(str(exc).split())}", file=sys.stderr)
-        if os.environ.get(TRACEBACKS) == "1":
-            traceback.print_exception(exc)
-        return FAILED
-    returned = [job for batch in batches for job in batch]
-    return OK if all(job.return_value is True for job in returned) else FAILED
+    for item in launched:
+        try:
+            execute(item.job, item.folder)
+        except TorchLensError as exc:  # a disk that is full, or a folder that went away: the manifest cannot be kept
+            print(f"torchlens: {' '.join(str(exc).split())}", file=sys.stderr)
+
+
+def _launcher(cfg: DictConfig, hydra: Any) -> Any:
+    from hydra._internal.callbacks import Callbacks
+    from hydra.core.plugins import Plugins
+    from hydra.types import HydraContext
+
+    context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks(cfg))
+    return Plugins.instance().instantiate_launcher(hydra_context=context, task_function=run_job, config=cfg)
+
+
+def _tell(planned: Sequence[Planned], endings: Sequence[Ending], keys: Sequence[str]) -> None:
+    """One line per figure where there are several, and the page over them."""
+    from torchlens.runner import index_page, sweep
+
+    if len(endings) < 2:
+        return
+    sweep.report(endings)
+    page = index_page.write(planned, endings, keys)
+    if page is not None:
+        from torchlens.runner.progress import shown
+
+        print(shown(page), flush=True)
+
+
+def _check(planned: Sequence[Planned]) -> int:
+    from torchlens.runner import check
+
+    for item in planned:
+        check.require_manifest(item.folder)
+    drifts = [
+        check.Drift(f"{item.name}/{drift.file}" if item.name else drift.file, drift.what)
+        for item in planned
+        for drift in check.check_job(item.job, item.folder)
+    ]
+    check.report(drifts, sum(len(item.job.figures) for item in planned))
+    return FAILED if drifts else OK
 
 
 def run_job(cfg: DictConfig) -> bool:
@@ -200,8 +268,8 @@ def run_job(cfg: DictConfig) -> bool:
     job = read_job(cfg, hydra)
     try:
         return execute(job, Path(hydra.runtime.output_dir))
-    except OSError as exc:
-        print(f"torchlens: the manifest cannot be written: {exc}", file=sys.stderr)
+    except (TorchLensError, OSError) as exc:
+        print(f"torchlens: {' '.join(str(exc).split())}", file=sys.stderr)
         return False
 
 

@@ -11,6 +11,8 @@ import json
 import platform
 import re
 import shlex
+from dataclasses import asdict
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -18,32 +20,42 @@ from typing import Any
 from torchlens import __version__
 from torchlens.base.errors import TorchLensError, TorchLensWarning
 from torchlens.drawings import write_atomically
+from torchlens.records.provenance import InputProvenance
 from torchlens.runner.figures import MANIFEST, Figure
 from torchlens.runner.job import Job
 from torchlens.runner.progress import shown
+from torchlens.runner.spec import ModelSpec
 from torchlens.settings.plain import is_list, is_mapping
 
 SCHEMA = "torchlens_manifest_v1"
 # An absolute path inside a text: up to the closing quote if it is quoted, else up to a blank or punctuation.
 _PATH = re.compile(r"""(?<=')/[^'\n]+(?=')|(?<=")/[^"\n]+(?=")|(?<![\w.:/~-])/[^\s'",;:=()\[\]{}<>]+""")
+RUNNING, OK, FAILED, INTERRUPTED, LEFT = "running", "ok", "failed", "interrupted", "not drawn"
 _PACKAGES = ("torch", "graphviz-pure", "torchvision", "timm", "transformers")
 
 
-def describe(job: Job) -> dict[str, Any]:
-    """The manifest of a job before anything ran; its figures are filled in as they finish."""
+def describe(job: Job, folder: Path) -> dict[str, Any]:
+    """The manifest of a job before anything ran; its figures are filled in as they finish. folder: the job's own."""
     return {
         "schema": SCHEMA,
-        "status": "running",
-        "command": _command(job),
+        "status": RUNNING,
+        "command": _command(job, folder),
+        "overrides": list(job.overrides),
+        "config": job.config,
+        "config_hash": config_hash(job),
+        "timings": "frozen" if job.frozen else "measured",
         "versions": {"torchlens": __version__, "python": platform.python_version(), **_versions()},
         "figures": {figure.name: _planned(figure) for figure in job.figures},
     }
 
 
-def _command(job: Job) -> str:
-    """The command that repeats the job, from the same folder."""
+def _command(job: Job, folder: Path) -> str:
+    """The command that repeats the job, from the same folder; of a job of a sweep, that job alone."""
     folders = [word for folder in job.folders for word in ("--config-dir", shown(Path(folder)))]
     words = [*folders, *job.overrides]
+    if job.swept:
+        words = [word for word in words if not word.startswith(("out=", "resume="))]
+        words.append(f"out='{shown(folder)}'")
     if job.published:
         words = [_without_folders(word) for word in words]
     return shlex.join(["python", "-m", "torchlens.run", *words])
@@ -53,13 +65,14 @@ def _planned(figure: Figure) -> dict[str, Any]:
     options, origin = figure.request.options, figure.request.origin
     resolved = {name: {"value": getattr(options, name), "set_by": origin[name]} for name in origin}
     return {
-        "status": "not drawn",
+        "status": LEFT,
         "chosen": dict(figure.chosen),
         "model": {
             "factory": figure.model.factory,
+            **_further(figure.model),
             "mode": figure.model.mode,
             "seed": figure.model.seed,
-            "input": _input(figure),
+            "input": figure.model.input.facts,
         },
         "options": resolved,
         "files": [],
@@ -67,9 +80,70 @@ def _planned(figure: Figure) -> dict[str, Any]:
     }
 
 
-def _input(figure: Figure) -> dict[str, Any]:
-    spec = figure.model.input
-    return {"path": spec.path} if spec.path is not None else {"shape": spec.shape, **spec.values}
+def _further(model: ModelSpec) -> dict[str, Any]:
+    return {key: value for key, value in (("checkpoint", model.checkpoint), ("tokenizer", model.tokenizer)) if value}
+
+
+# -- telling jobs apart
+def config_hash(job: Job) -> str:
+    """A hash of everything that decides what a job draws: its configuration, the files of the groups its figures name,
+    and the contents of inputs and weights. Where it is written, and how the run is done, are no part of it.
+    """
+    figures = [
+        {
+            "name": figure.name,
+            "files": figure.files,
+            "settings": repr(figure.request),
+            "model": figure.model.key,
+            "contents": [_digest(path) for path in (*figure.model.input.files, figure.model.checkpoint) if path],
+        }
+        for figure in job.figures
+    ]
+    text = json.dumps([job.config, figures, job.frozen], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _digest(path: str) -> str:
+    try:
+        facts = Path(path).stat()
+        return _digest_of(path, facts.st_mtime_ns, facts.st_size)
+    except OSError:
+        return "unreadable"
+
+
+@lru_cache(maxsize=64)
+def _digest_of(path: str, stamp: int, size: int) -> str:
+    """Read once for the many jobs of a sweep. stamp, size: of the file, so that another content is another key."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a folder; None if there is none that can be read."""
+    try:
+        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return dict(found) if is_mapping(found) and found.get("schema") == SCHEMA else None
+
+
+def is_done(job: Job, folder: Path) -> bool:
+    """Whether an earlier run drew this very job: its manifest is ok, of an equal configuration, its files are there."""
+    found = read(folder)
+    if found is None or found["status"] != OK or found.get("config_hash") != config_hash(job):
+        return False
+    files = [file for entry in found["figures"].values() for file in entry["files"]]
+    return all(digest(folder / file["file"]) == file["sha256"] for file in files)
+
+
+def digest(path: Path) -> str:
+    """The hash of a file, empty if there is none."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def provenance_entry(provenance: InputProvenance) -> dict[str, Any]:
+    """What is noted of where the input came from."""
+    return {key: value for key, value in asdict(provenance).items() if value not in ("", None, ())}
 
 
 def file_entry(path: Path, folder: Path, file_format: str) -> dict[str, Any]:

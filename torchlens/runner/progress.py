@@ -5,8 +5,10 @@ Written paths go to standard output, one a line, so that they can be piped; ever
 
 from __future__ import annotations
 
+import io
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,13 @@ class _Restart:
 
     def __exit__(self, *exc: object) -> None:
         self._status.start()
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Nothing of a job is printed inside; what matters of it is told afterwards."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        yield
 
 
 def shown(path: Path) -> str:

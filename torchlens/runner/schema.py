@@ -6,25 +6,21 @@ null differs from nothing. Generated from the options, theme and view declaratio
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
-from omegaconf import MISSING, OmegaConf
+from omegaconf import MISSING
 
 from torchlens.runner.figures import FIGURE_KEYS
-from torchlens.runner.spec import INPUT_KEYS, MODEL_KEYS
+from torchlens.runner.input_spec import INPUT_KEYS
+from torchlens.runner.spec import MODEL_KEYS
 from torchlens.settings import theme, view
 from torchlens.settings.options import options
 
 NAME = "torchlens_schema"
-SLUG = "torchlens_slug"
-# Overrides that say nothing about what is drawn, and so stay out of a job's folder name.
-_UNNAMED = ("out", "explain", "threads", "trust", "formats", "output")
-_SLUG_LENGTH = 80
+CAPTURE_KEYS = ("timings",)
 
 
 def _node(name: str, keys: Iterable[str], **nested: type[Any]) -> type[Any]:
@@ -59,6 +55,7 @@ Theme = _node(
     draw=Draw,
 )
 Figure = _node("Figure", FIGURE_KEYS, draw=Draw)
+Capture = _node("Capture", CAPTURE_KEYS)
 
 
 @dataclass
@@ -73,33 +70,17 @@ class Config:
     encoding: Layer = field(default_factory=Layer)  # type: ignore[valid-type]
     draw: Draw = field(default_factory=Draw)  # type: ignore[valid-type]
     figures: dict[str, Figure | None] = field(default_factory=dict)  # type: ignore[valid-type]
+    capture: Capture = field(default_factory=Capture)  # type: ignore[valid-type]
     out: Any = MISSING
     formats: Any = MISSING
     trust: Any = MISSING
     threads: Any = None
     explain: Any = False
+    resume: Any = False
+    refreeze: Any = False
+    check: Any = False
 
 
 def register() -> None:
-    """Make the schema and the folder-name resolver known to Hydra. May be called again."""
+    """Make the schema known to Hydra. May be called again."""
     ConfigStore.instance().store(name=NAME, node=Config)
-    OmegaConf.register_new_resolver(SLUG, slug, replace=True)
-
-
-def slug(overrides: Sequence[str]) -> str:
-    """A folder name for one job of a multirun, such as `model-rnn_theme-dark`.
-
-    Letters, digits, `-`, `_`, `.` and `+` only, at most 80 characters. Ends in a hash of the overrides when a character
-    was replaced or the name was cut, so that two jobs never share a folder.
-    """
-    named = [text for text in overrides if not _is_unnamed(text)]
-    plain = "_".join(text.replace("=", "-", 1) for text in named)
-    clean = re.sub(r"[^A-Za-z0-9._+-]+", "-", plain)[:_SLUG_LENGTH].strip("-.")
-    if clean == plain:
-        return clean or "job"
-    return f"{clean}_{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
-
-
-def _is_unnamed(override: str) -> bool:
-    key = override.partition("=")[0].lstrip("+~")
-    return key in _UNNAMED or key.startswith(("hydra.", "hydra/"))

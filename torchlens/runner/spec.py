@@ -9,45 +9,30 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import Any, NoReturn
 
 from torchlens.base.errors import TorchLensError, error, fail
+from torchlens.runner.input_spec import INPUT_KEYS, InputSpec, read_input
 from torchlens.settings.layers import check_keys, refuse
 from torchlens.settings.plain import is_list, is_mapping
 
-MODEL_KEYS = ("factory", "input", "mode", "seed")
-INPUT_KEYS = ("kind", "shape", "dtype", "low", "high", "path")
-KINDS = ("auto", "shape", "tensor")
+MODEL_KEYS = ("factory", "checkpoint", "tokenizer", "input", "mode", "seed")
 MODES = ("eval", "train")
-DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64")
-FILES = (".pt", ".pth", ".npy")
+WEIGHTS = (".pt", ".pth", ".bin", ".safetensors")
 TRUSTED = ("torch.nn.*", "torchvision.models.*", "timm.*", "transformers.*", "torchlens.examples.*")
-_VALUES = ("dtype", "low", "high")
 # Packages that may be named in an install command. Others are never: a stranger may have registered a user's own name.
 _INSTALLABLE = {"torchvision": "torchvision", "timm": "timm", "transformers": "transformers", "PIL": "pillow"}
-
-
-@dataclass(frozen=True)
-class InputSpec:
-    """Where the arguments come from: a file, or random values of a shape.
-
-    shape: a list of sizes, a list of such lists (positional arguments), or a mapping keyword -> list. values: dtype,
-    low and high as far as they were given.
-    """
-
-    path: str | None = None
-    shape: Any = None
-    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)
 class ModelSpec:
     """One model with one input. Two figures share a recording if their specs have the same key.
 
-    trust: patterns of names, besides the usual ones, that the factory may call.
+    trust: patterns of names, besides the usual ones, that the factories may call; checkpoint: file of the weights;
+    tokenizer: factory of what turns a text into the model's input, None for the model's own.
     """
 
     name: str
@@ -56,12 +41,19 @@ class ModelSpec:
     mode: str
     seed: int
     trust: tuple[str, ...] = ()
+    checkpoint: str | None = None
+    tokenizer: Mapping[str, Any] | None = None
 
     @property
     def key(self) -> str:
         """Equal for specs that give the same recording."""
-        inputs = (self.input.path, self.input.shape, dict(self.input.values))
-        return json.dumps([self.factory, inputs, self.mode, self.seed], sort_keys=True, default=str)
+        parts = [self.factory, self.checkpoint, self.tokenizer, self.input.facts, self.mode, self.seed]
+        return json.dumps(parts, sort_keys=True, default=str)
+
+    @property
+    def factories(self) -> dict[str, Any]:
+        """Everything that is called, by the key of the model's file."""
+        return {"factory": self.factory} | ({"tokenizer": self.tokenizer} if self.tokenizer else {})
 
 
 def read_model(
@@ -77,20 +69,26 @@ def read_model(
     factory = keys.get("factory")
     if not is_mapping(factory) or "_target_" not in factory:
         refuse(where, "factory", "is missing or has no _target_: the name of what builds the model")
-    check_targets(where, factory, trust)
+    tokenizer, checkpoint = keys.get("tokenizer"), keys.get("checkpoint")
+    if tokenizer is not None and (not is_mapping(tokenizer) or "_target_" not in tokenizer):
+        refuse(where, "tokenizer", "has no _target_: the name of what makes it")
+    if checkpoint is not None and (not isinstance(checkpoint, str) or PurePath(checkpoint).suffix not in WEIGHTS):
+        refuse(where, "checkpoint", f"is not the name of a file of weights but {checkpoint!r}", WEIGHTS)
+    check_targets(where, {"factory": factory, "tokenizer": tokenizer}, trust)
     mode, seed = keys.get("mode", "eval"), keys.get("seed", 0)
     if mode not in MODES:
         refuse(where, "mode", f"is {mode!r}", MODES, got=mode)
     if not _is_whole(seed):
         refuse(where, "seed", f"is not a whole number but {seed!r}")
     declared = check_keys(where, "input", keys.get("input") or {}, INPUT_KEYS[1:])
-    return ModelSpec(name, factory, read_input(declared, chosen, where=where, place=place), mode, seed, tuple(trust))
+    given = read_input(declared, chosen, where=where, place=place)
+    return ModelSpec(name, factory, given, mode, seed, tuple(trust), checkpoint, tokenizer)
 
 
 # -- targets
-def check_targets(where: str, factory: Mapping[str, Any], trust: Sequence[str] = ()) -> None:
+def check_targets(where: str, factories: Mapping[str, Any], trust: Sequence[str] = ()) -> None:
     """Refuse a `_target_`, however deep, that no trusted pattern covers. Imports nothing."""
-    for key, target in targets(factory):
+    for key, target in targets(factories):
         if not isinstance(target, str):
             refuse(where, key, f"is not a name but {target!r}")
         if not _trusted(target, trust):
@@ -102,23 +100,30 @@ def check_origin(model: ModelSpec, target: str, origin: str) -> None:
 
     A pattern that is exactly the written name trusts what bears it, wherever that is defined.
     """
-    if target not in model.trust and not _trusted(origin, model.trust):
-        what = f"model {model.name!r} calls {target!r}, which is really {origin!r}"
-        _refuse_target(target, origin, what, model.trust)
+    check_home(f"model {model.name!r}", target, origin, model.trust)
+
+
+def check_home(who: str, target: str, origin: str, trust: Sequence[str]) -> None:
+    """The same of anything that is called; who: words for its start."""
+    if target not in trust and not _trusted(origin, trust):
+        _refuse_target(target, origin, f"{who} calls {target!r}, which is really {origin!r}", trust)
 
 
 def check_present(model: ModelSpec) -> None:
     """Refuse, before anything runs, a package that is not installed and a file that is not there. Imports nothing.
 
-    Raises: UnavailableError[model_package_missing], InputError[input_file_unreadable].
+    Raises: UnavailableError[model_package_missing], InputError[input_file_unreadable, model_checkpoint_invalid].
     """
-    for _, target in targets(model.factory):
+    for _, target in targets(model.factories):
         package = str(target).partition(".")[0]
         if importlib.util.find_spec(package) is None:
             raise missing_package(model.name, package)
-    path = model.input.path
-    if path is not None and not Path(path).is_file():
-        fail("input_file_unreadable", f"input.path={path!r} is not a file", path=path)
+    for path in model.input.files:
+        if not Path(path).is_file():
+            fail("input_file_unreadable", f"input.path={path!r} is not a file", path=path)
+    if model.checkpoint is not None and not Path(model.checkpoint).is_file():
+        what = f"model {model.name!r}: checkpoint={model.checkpoint!r} is not a file"
+        fail("model_checkpoint_invalid", what, path=model.checkpoint)
 
 
 def missing_package(model: str, package: str) -> TorchLensError:
@@ -130,9 +135,9 @@ def missing_package(model: str, package: str) -> TorchLensError:
     return error("model_package_missing", what, fix=fix, package=package)
 
 
-def targets(factory: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every `_target_` of a factory, however deep, with its key."""
-    pending: list[tuple[str, Any]] = [("factory", factory)]
+def targets(factories: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every `_target_` of named factories, however deep, with its key."""
+    pending: list[tuple[str, Any]] = list(factories.items())
     while pending:
         key, value = pending.pop()
         if is_mapping(value):
@@ -156,69 +161,6 @@ def _refuse_target(target: str, origin: str, what: str, trust: Sequence[str]) ->
         target=target,
         origin=origin,
     )
-
-
-# -- inputs
-def read_input(declared: Mapping[str, Any], chosen: Mapping[str, Any], *, where: str, place: str) -> InputSpec:
-    """The input of a model: `auto` lays the chosen keys over the declared ones, other kinds take the chosen alone."""
-    chosen = {key: value for key, value in check_keys(place, "", chosen, INPUT_KEYS).items() if value is not None}
-    kind = chosen.pop("kind", "auto")
-    if kind not in KINDS:
-        refuse(place, "kind", f"is {kind!r}", KINDS, got=kind)
-    if kind == "auto":
-        if "shape" in chosen or "path" in chosen:
-            declared = {key: value for key, value in declared.items() if key not in ("shape", "path")}
-        chosen = {**declared, **chosen}
-    wanted = {"shape": "shape", "tensor": "path"}.get(kind)
-    if wanted is not None and wanted not in chosen:
-        refuse(place, wanted, f"is missing: input={kind} needs input.{wanted}=")
-    return _check_input(chosen, where, place)
-
-
-def _check_input(keys: Mapping[str, Any], where: str, place: str) -> InputSpec:
-    path, shape = keys.get("path"), keys.get("shape")
-    if path is None and shape is None:
-        fix = "write input: {shape: [1, 3, 224, 224]} in its file, or pass input.shape=[1,3,224,224]"
-        fail("trace_input_missing", f"{where}: nothing says what goes into the model", fix=fix)
-    if path is not None:
-        extra = [key for key in keys if key != "path"]
-        if extra:
-            refuse(place, extra[0], "goes with random values, and input.path names a file")
-        if not isinstance(path, str) or PurePath(path).suffix not in FILES:
-            refuse(place, "path", f"is not the name of a tensor file but {path!r}", FILES)
-        return InputSpec(path=path)
-    names = _check_shape(place, shape)
-    values = {key: keys[key] for key in _VALUES if keys.get(key) is not None}
-    for key, value in values.items():
-        _check_value(place, key, value, names)
-    return InputSpec(shape=shape, values=values)
-
-
-def _check_shape(place: str, shape: object) -> Sequence[str | int]:
-    """The shape's places: keywords, positions, or nothing for a single tensor."""
-    if is_mapping(shape) and shape:
-        names, sizes = [*map(str, shape)], list(shape.values())
-    elif is_list(shape) and shape and is_list(shape[0]):
-        names, sizes = [*range(len(shape))], [*shape]
-    else:
-        names, sizes = [], [shape]
-    for size in sizes:
-        if not is_list(size) or not size or not all(_is_whole(n) and n > 0 for n in size):
-            refuse(
-                place, "shape", f"is not a list of positive whole numbers, nor a list or mapping of such, but {shape!r}"
-            )
-    return names
-
-
-def _check_value(place: str, key: str, value: object, names: Sequence[str | int]) -> None:
-    parts = list(value.items()) if is_mapping(value) else list(enumerate(value)) if is_list(value) else [(None, value)]
-    for name, part in parts:
-        if name is not None and name not in names:
-            refuse(place, key, f"says something of {name!r}, which the shape does not have", map(str, names))
-        if key == "dtype" and part not in DTYPES:
-            refuse(place, key, f"is {part!r}", DTYPES, got=part)
-        if key != "dtype" and (not isinstance(part, (int, float)) or isinstance(part, bool)):
-            refuse(place, key, f"is not a number but {part!r}")
 
 
 def _is_whole(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Building models and inputs, and what is said when that fails."""
+"""Building models and loading weights, and what is said when that fails."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from torchlens.base.errors import ConfigError, InputError, TorchLensError, UnavailableError, UnknownNameError
-from torchlens.runner.build import arguments, build, record
-from torchlens.runner.spec import InputSpec, ModelSpec, read_model
+from torchlens.runner.build import build, record
+from torchlens.runner.input_spec import InputSpec
+from torchlens.runner.spec import ModelSpec, read_model
 from torchlens.settings import catalog
 
 LINEAR = {"_target_": "torch.nn.Linear", "in_features": 2, "out_features": 3}
@@ -81,65 +82,38 @@ def test_a_warm_up_leaves_no_trace() -> None:
     assert [(b.address, len(b.versions)) for b in warm.buffers] == [(b.address, len(b.versions)) for b in cold.buffers]
 
 
-# -- inputs
-def test_a_bare_shape_is_left_to_trace() -> None:
-    model = torch.nn.Linear(2, 3)
-    assert arguments(InputSpec(shape=[1, 2]), model) == ({"input_shape": (1, 2)}, None)
-    assert arguments(InputSpec(shape=[[1, 2], [3]]), model)[0] == {"input_shape": ((1, 2), (3,))}
-    assert arguments(InputSpec(shape={"x": [1, 2]}), model)[0] == {"input_shape": {"x": (1, 2)}}
+# -- weights
+def _net(checkpoint: Path | None, out_features: int = 3) -> ModelSpec:
+    factory = {**LINEAR, "out_features": out_features}
+    return ModelSpec("m", factory, InputSpec(shape=[1, 2]), "eval", 0, checkpoint=str(checkpoint))
 
 
-def test_values_of_a_range_and_dtype() -> None:
-    model = torch.nn.Linear(2, 3)
-    call, provenance = arguments(InputSpec(shape=[500], values={"dtype": "int32", "low": 3, "high": 6}), model)
-    (made,) = call["x"]
-    assert made.dtype == torch.int32
-    assert set(made.tolist()) == {3, 4, 5}
-    assert provenance is not None
-    assert (provenance.origin, provenance.tensors) == ("declared", (((500,), "int32", "cpu"),))
-    (floats,) = arguments(InputSpec(shape=[500], values={"low": -2, "high": -1}), model)[0]["x"]
-    assert floats.dtype == torch.float32
-    assert -2 <= floats.min() < floats.max() < -1
+@pytest.mark.parametrize("wrapped", [None, "state_dict", "model"])
+@pytest.mark.parametrize("name", ["w.pt", "w.safetensors"])
+def test_weights_of_a_file(name: str, wrapped: str | None, tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    state = torch.nn.Linear(2, 3).state_dict()
+    if name.endswith(".pt"):
+        torch.save(state if wrapped is None else {wrapped: state, "epoch": 3}, tmp_path / name)
+    else:
+        save_file(state, tmp_path / name)
+    assert torch.equal(build(_net(tmp_path / name)).state_dict()["weight"], state["weight"])
 
 
-def test_values_per_keyword_and_position() -> None:
-    model = torch.nn.Linear(2, 3)
-    spec = InputSpec(shape={"a": [2], "b": [3]}, values={"dtype": {"a": "int64"}, "high": {"a": 9}})
-    named = arguments(spec, model)[0]["input_kwargs"]
-    assert (named["a"].dtype, named["b"].dtype) == (torch.int64, torch.float32)
-    first, second = arguments(InputSpec(shape=[[2], [3]], values={"dtype": ["bool", "float16"]}), model)[0]["x"]
-    assert (first.dtype, second.dtype, second.shape) == (torch.bool, torch.float16, (3,))
-
-
-def test_a_range_keeps_the_dtype_that_the_model_wants() -> None:
-    model = torch.nn.Sequential(torch.nn.Embedding(50, 4), torch.nn.Linear(4, 2))
-    (ids,) = arguments(InputSpec(shape=[1, 8], values={"high": 3}), model)[0]["x"]
-    assert ids.dtype == torch.int64
-    assert ids.max() < 3
-
-
-def test_tensors_of_files(tmp_path: Path) -> None:
-    import numpy
-
-    made = torch.arange(4.0).reshape(2, 2)
-    torch.save(made, tmp_path / "x.pt")
-    numpy.save(tmp_path / "x.npy", made.numpy())
-    for name in ("x.pt", "x.npy"):
-        call, provenance = arguments(InputSpec(path=str(tmp_path / name)), torch.nn.Linear(2, 3))
-        assert torch.equal(call["x"], made)
-        assert provenance is None
-    data = record(ModelSpec("m", LINEAR, InputSpec(path=str(tmp_path / "x.pt")), "eval", 0))
-    assert data.provenance.origin == "user"
-
-
-def test_a_file_with_code_in_it_is_not_run(tmp_path: Path) -> None:
+def test_weights_with_code_in_them_or_for_another_model_are_refused(tmp_path: Path) -> None:
     class Trap:
         def __reduce__(self) -> Any:
             return (Path.touch, (tmp_path / "sprung",))
 
     torch.save(Trap(), tmp_path / "trap.pt")
-    with pytest.raises(InputError, match=r"\[input_file_unreadable\]"):
-        arguments(InputSpec(path=str(tmp_path / "trap.pt")), torch.nn.Linear(2, 3))
+    torch.save([1, 2], tmp_path / "list.pt")
+    torch.save(torch.nn.Linear(2, 3).state_dict(), tmp_path / "other.pt")
+    cases = [("trap.pt", "cannot be read"), ("list.pt", "holds a list"), ("other.pt", "does not fit the model")]
+    for name, words in cases:
+        with pytest.raises(InputError, match=r"\[model_checkpoint_invalid\]") as caught:
+            build(_net(tmp_path / name, out_features=4))
+        assert words in str(caught.value)
     assert not (tmp_path / "sprung").exists()
 
 

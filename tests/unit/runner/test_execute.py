@@ -42,13 +42,13 @@ def _manifest(folder: Path) -> dict[str, Any]:
 @pytest.fixture
 def recordings(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted: Counted = []
-    real: Callable[..., Any] = build.record
+    real: Callable[..., Any] = build.record_trace
 
-    def record(spec: ModelSpec, *, warm: bool = False) -> Any:
+    def record(spec: ModelSpec, *, warm: bool = False, **measured: bool) -> Any:
         counted.append((spec.name, warm))
-        return real(spec, warm=warm)
+        return real(spec, warm=warm, **measured)
 
-    monkeypatch.setattr(build, "record", record)
+    monkeypatch.setattr(build, "record_trace", record)
     return counted
 
 
@@ -64,6 +64,13 @@ def test_times_are_taken_after_a_warm_up(tmp_path: Path, recordings: Counted) ->
     execute.execute(_job({"a": {}, "b": {"view": "speed"}}), tmp_path)
     execute.execute(_job({"a": {"encoding": "flops"}}), tmp_path)
     assert recordings == [("mlp", True), ("mlp", False)]
+
+
+def test_what_autograd_kept_is_measured_for_the_figures_that_show_it(tmp_path: Path) -> None:
+    entries = {"a": {"draw": {"show_saved_for_backward": True}}, "b": {"model": "rnn"}}
+    assert execute.execute(_job(entries), tmp_path)
+    assert "saved for backward: 2 tensors" in (tmp_path / "a.dot").read_text()
+    assert _manifest(tmp_path)["figures"]["a"]["warnings"] == []
 
 
 def test_one_failing_model_leaves_the_other_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,10 +144,10 @@ def test_equal_jobs_leave_equal_files(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_still_leaves_a_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def record(spec: ModelSpec, *, warm: bool = False) -> Any:
+    def record(spec: ModelSpec, **measured: bool) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(build, "record", record)
+    monkeypatch.setattr(build, "record_trace", record)
     with pytest.raises(KeyboardInterrupt):
         execute.execute(_job({"a": {}}), tmp_path)
     assert _manifest(tmp_path)["status"] == "interrupted"

@@ -29,8 +29,8 @@ def test_every_shipped_model_is_well_formed_and_downloads_nothing(name: str) -> 
     assert spec.factory.get("weights") is None
 
 
-def test_the_nine_shipped_models() -> None:
-    assert set(catalog.names("model")) == {
+def test_the_models_that_the_documents_speak_of() -> None:
+    assert set(catalog.names("model")) >= {
         "demo", "rnn", "mlp", "resnet18", "resnet50", "vit_b_16", "convnext_tiny", "gpt2_tiny", "bert_tiny",
     }  # fmt: skip
 
@@ -58,6 +58,44 @@ def test_the_other_kinds_ignore_the_declared_input() -> None:
     assert _read({"kind": "tensor", "path": "x.npy"}, input=declared).input.path == "x.npy"
 
 
+def test_a_picture_takes_its_size_and_normalisation_from_the_model() -> None:
+    declared = {"shape": [1, 3, 8, 8], "mean": [0.5, 0.5, 0.5], "std": [2, 2, 2], "dtype": "float32"}
+    for chosen in ({"kind": "image"}, {"kind": "image", "path": "a.png"}, {"path": "a.JPG"}):
+        spec = _read(dict(chosen), input=declared).input
+        assert (spec.kind, spec.shape, spec.mean, spec.std) == ("image", [1, 3, 8, 8], (0.5,) * 3, (2.0,) * 3)
+        assert spec.path == chosen.get("path")
+    assert _read({"kind": "image", "shape": [1, 1, 4, 4], "std": 2, "mean": 1}, input=declared).input.std == (2.0,)
+    # Without a picture, what normalises one is of no account.
+    assert _read(input=declared).input.kind == "shape"
+
+
+def test_keywords_and_texts() -> None:
+    named = {"ids": {"shape": [1, 8], "dtype": "int64"}, "flag": True, "sizes": [1, 2], "opts": {"a": 1}}
+    spec = _read({"kind": "kwargs", "kwargs": {**named, "m": {"path": "m.pt"}}}).input
+    assert (spec.kind, spec.files) == ("kwargs", ("m.pt",))
+    assert _read({"text": "hello"}, input={"shape": [1, 2]}).input.text == "hello"
+    assert _read(input={"text": "hello"}).input.kind == "text"
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"checkpoint": 3}, "checkpoint is not the name of a file of weights"),
+        ({"checkpoint": "x.txt"}, "Allowed: .pt, .pth, .bin, .safetensors"),
+        ({"tokenizer": "bert"}, "tokenizer has no _target_"),
+    ],
+)
+def test_wrong_weights_and_tokenizers(keys: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        _read({"shape": [1]}, **keys)
+    assert words in str(caught.value)
+
+
+def test_what_a_tokenizer_calls_is_checked_too() -> None:
+    with pytest.raises(ConfigError, match=r"\[config_target_untrusted\] m.yaml: tokenizer._target_ calls 'os.system'"):
+        _read({"shape": [1]}, tokenizer={"_target_": "os.system"})
+
+
 def test_nothing_to_put_in_is_refused() -> None:
     with pytest.raises(InputError, match=r"\[trace_input_missing\] m.yaml: nothing says what goes into the model"):
         _read()
@@ -66,7 +104,24 @@ def test_nothing_to_put_in_is_refused() -> None:
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
-        ({"kind": "image"}, "kind is 'image'. Allowed: auto, shape, tensor"),
+        ({"kind": "video"}, "kind is 'video'. Allowed: auto, shape, tensor, image, text, kwargs"),
+        ({"kind": "image"}, "shape is missing: a picture needs [N, C, H, W]"),
+        ({"kind": "image", "shape": [1, 5, 8, 8]}, "a picture needs [N, C, H, W], with 1 or 3 channels"),
+        ({"kind": "image", "shape": [1, 3, 8, 8], "mean": [0.5]}, "mean is not one number per channel"),
+        ({"kind": "image", "shape": [1, 3, 8, 8], "std": [1, 0, 1]}, "std has a zero"),
+        ({"kind": "image", "shape": [1, 3, 8, 8], "path": "x.pt"}, "path is not the name of a picture"),
+        ({"kind": "image", "shape": [1, 3, 8, 8], "dtype": "int64"}, "dtype does not go with a picture"),
+        ({"kind": "text"}, "text is missing: input=text needs input.text="),
+        ({"kind": "text", "text": 3}, "text is not a text"),
+        ({"text": "hi", "dtype": "int64"}, "dtype does not go with a text"),
+        ({"kind": "kwargs"}, "kwargs is missing: write input.kwargs.NAME=VALUE"),
+        ({"kind": "kwargs", "kwargs": 3}, "kwargs is not a mapping"),
+        ({"kwargs": {"x": {"shape": [0]}}}, "shape is not a list of positive whole numbers"),
+        ({"kwargs": {"x": {"shape": [[1], [2]]}}}, "shape is one shape"),
+        ({"kwargs": {"x": {"shape": [1], "dtype": "x"}}}, "dtype is 'x'"),
+        ({"kwargs": {"x": {"path": "x.pt", "low": 1}}}, "low goes with random values"),
+        ({"kwargs": {"x": {"path": "x.txt"}}}, "path is not the name of a tensor file"),
+        ({"shape": [1, 2], "mean": [1]}, "mean does not go with random values"),
         ({"kind": "shape"}, "shape is missing"),
         ({"kind": "tensor"}, "path is missing"),
         ({"shap": [1]}, "shap is not a known key"),
@@ -143,4 +198,7 @@ def test_equal_specs_share_a_recording_and_different_ones_do_not() -> None:
     others = [_read({"shape": [2, 2]}), _read({"shape": [1, 2]}, mode="train"), _read({"shape": [1, 2]}, seed=1)]
     others.append(_read({"shape": [1, 2], "dtype": "float64"}))
     others.append(_read({"shape": [1, 2]}, factory={**FACTORY, "bias": False}))
-    assert len({spec.key for spec in (first, *others)}) == 6
+    others.append(_read({"shape": [1, 2]}, checkpoint="x.pt"))
+    others += [_read({"kind": "kwargs", "kwargs": {"x": value}}) for value in (1, 2)]
+    others += [_read({"kind": "image", "shape": [1, 3, 4, 4]}), _read({"text": "a"}), _read({"text": "b"})]
+    assert len({spec.key for spec in (first, *others)}) == 12

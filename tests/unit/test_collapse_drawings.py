@@ -1,0 +1,152 @@
+"""What a drawing tells about its folding: plan, schedule, refusals, the manifest, and the default of `draw`."""
+
+from __future__ import annotations
+
+import gc
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import torchlens as tl
+from tests import builders
+from torchlens.base.errors import TorchLensWarning, UnavailableError
+from torchlens.drawings import draw_trace
+from torchlens.records.trace_data import TraceData
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.fc1, self.fc2 = nn.LayerNorm(4), nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.fc2(torch.relu(self.fc1(self.norm(x)))) * 2
+
+
+def _stack(count: int) -> nn.Module:
+    return nn.Sequential(*[Block() for _ in range(count)])
+
+
+@pytest.fixture(scope="module")
+def trace() -> tl.Trace:
+    return tl.trace(_stack(30), torch.randn(1, 4), save="none")
+
+
+def test_a_drawing_has_the_plan_of_its_own_mode(trace: tl.Trace) -> None:
+    auto, level = trace.draw(collapse="auto"), trace.draw(collapse=0.5, rolled=True, theme="dark")
+    assert auto.collapse_plan.mode == "auto"
+    assert auto.collapse_plan.nodes <= 25
+    assert (level.collapse_plan.mode, level.collapse_plan.context["rolled"]) == (0.5, True)
+    assert level.collapse_plan.context["theme"] == "dark"
+    assert level.collapse_plan.nodes == level.collapse_schedule.at(0.5).visible_count
+
+
+def test_the_schedule_is_there_in_every_mode(trace: tl.Trace) -> None:
+    schedules = [trace.draw(collapse=mode).collapse_schedule for mode in ("none", "auto", 1)]
+    assert schedules[0] == schedules[1] == schedules[2]
+    steps = schedules[0].steps
+    assert (steps[0].t, steps[-1].t) == (0.0, 1.0)
+    assert steps[0].visible_count == 30 * 6 + 2
+    assert all(len(a.collapsed_addresses) <= len(b.collapsed_addresses) for a, b in pairwise(steps))
+
+
+def test_no_plan_without_collapse(trace: tl.Trace) -> None:
+    with pytest.raises(UnavailableError, match=r'\[collapse_plan_unavailable\].*collapse="none"') as caught:
+        _ = trace.draw().collapse_plan
+    assert caught.value.fields["reason"] == "collapse_none"
+
+
+def test_no_plan_once_the_trace_is_gone() -> None:
+    drawing = tl.trace(_stack(3), torch.randn(1, 4)).draw(collapse="max")
+    gc.collect()
+    for name in ("collapse_plan", "collapse_schedule"):
+        with pytest.raises(UnavailableError, match=r"\[collapse_plan_unavailable\].*released"):
+            getattr(drawing, name)
+
+
+def test_values_kept_make_no_difference_to_the_plan() -> None:
+    kept = tl.trace(_stack(3), torch.randn(1, 4))
+    assert kept.draw(collapse="max").collapse_plan.mode == "max"
+
+
+def test_draw_folds_to_a_page_unless_told_otherwise(tmp_path: Path) -> None:
+    model, x = _stack(30), torch.randn(1, 4)
+    given: list[dict[str, Any]] = [
+        {},
+        {"collapse": "none"},
+        {"view": {"question": "all?", "draw": {"collapse": "none"}}},
+    ]
+    page, full, view = (tl.draw(model, x, path=tmp_path / f"{k}.dot", **kw) for k, kw in enumerate(given))
+    assert page.settings["collapse"] == ("auto", "verb:torchlens.draw")
+    assert len(page._scene.nodes) <= 25
+    assert len(full._scene.nodes) == len(view._scene.nodes) == 182
+    assert view.settings["collapse"][1].startswith("view:")
+
+
+def _wide() -> TraceData:
+    """A model whose 60 modules of the first level are all that there is."""
+    b = builders.Builder("Wide")
+    x = b.input()
+    ends = []
+    for k in range(60):
+        with b.module(f"arm{k}", f"Arm{k}") as arm:
+            arm.returns = [b.op("exp", [b.op("tanh", [b.linear(f"arm{k}.fc", x, 8 + k)])], (2, 8 + k))]
+        ends.append(arm.returns[0])
+    b.output(b.op("cat", {(0, k): end for k, end in enumerate(ends)}))
+    return b.build()
+
+
+def test_a_page_above_the_band_comes_with_a_list_of_what_can_be_opened(tmp_path: Path) -> None:
+    data = _wide()
+    with pytest.warns(TorchLensWarning, match="collapse_expansion_manifest") as told:
+        drawing = draw_trace(data, tmp_path / "page.svg", {"collapse": "auto"})
+    written = json.loads((tmp_path / "page.svg.expansion.json").read_text())
+    assert written["schema"] == "torchlens_expansion_manifest_v1"
+    assert len(written["units"]) == 60
+    first = written["units"][0]
+    assert first == {
+        "expansion_id": "module:arm0:1", "address": "arm0", "kind": "module", "hidden_ops": 3,
+        "draw": {"module": "arm0"},
+    }  # fmt: skip
+    assert str(tmp_path / "page.svg.expansion.json") in str(told[0].message)
+    for unit in written["units"][:2]:
+        opened = draw_trace(data, None, unit["draw"])
+        assert len(opened._scene.nodes) >= unit["hidden_ops"]
+    assert {unit["expansion_id"] for unit in written["units"]} <= {node.name for node in drawing._scene.nodes}
+
+
+def test_without_a_path_the_list_is_in_the_plan_and_no_file_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = _wide()
+    with pytest.warns(TorchLensWarning, match="collapse_expansion_manifest.*collapse_plan.manifest"):
+        drawing = draw_trace(data, None, {"collapse": "auto"})
+    assert len(drawing.collapse_plan.manifest) == 60
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_readable_page_has_no_list(trace: tl.Trace, tmp_path: Path) -> None:
+    drawing = trace.draw(tmp_path / "page.dot", collapse="auto")
+    assert drawing.collapse_plan.manifest == ()
+    assert [path.name for path in tmp_path.iterdir()] == ["page.dot"]
+
+
+def test_a_trace_too_large_to_plan_refuses_its_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    text = Path("conf/collapse/limits.yaml").read_text() if Path("conf").is_dir() else ""
+    lines = [line for line in text.splitlines() if not line.startswith(("max_units", "pathological_factor"))]
+    (tmp_path / "collapse").mkdir()
+    (tmp_path / "collapse" / "limits.yaml").write_text("\n".join([*lines, "max_units: 5", "pathological_factor: 2"]))
+    monkeypatch.setenv("TORCHLENS_CONF", str(tmp_path))
+    data = builders.residual(8)
+    with pytest.warns(TorchLensWarning, match="collapse_pathological_skip"):
+        drawing = draw_trace(data, None, {"collapse": "auto"})
+    with pytest.raises(UnavailableError, match=r"\[collapse_plan_unavailable\]") as caught:
+        _ = drawing.collapse_plan
+    assert caught.value.fields["reason"] == "collapse_ops_ceiling"
+    assert len(drawing.collapse_schedule.steps) == 1

@@ -1,0 +1,16 @@
+"""A hook of one's own, as short as one can be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchlens.viz import NodeSpec
+
+
+def mark_wide(record: Any, spec: NodeSpec) -> NodeSpec:
+    """A pale blue fill and a row of its own for every op with more than ten features."""
+    if record.kind == "op" and record.shape[-1] > 10:
+        spec.fillcolor = "#d6e8fa"
+        spec.lines.append("wide")
+    return spec
