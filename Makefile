@@ -58,4 +58,5 @@ docs: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/draw_speed.py
+	$(BIN)/python benchmarks/collapse_speed.py
 	$(BIN)/python benchmarks/trace_overhead.py $(ARGS)
