@@ -29,8 +29,11 @@ def forward_classes(modules: Iterable[nn.Module]) -> list[type]:
     return list(found)
 
 
-def watch(kinds: Iterable[type], active: Mapping[int, Any]) -> None:
-    """Let every forward of these classes ask for the watcher of its thread. Not thread-safe."""
+def watch(kinds: Iterable[type], active: Mapping[int, Any], watched: list[type]) -> None:
+    """Let every forward of these classes ask for the watcher of its thread. Not thread-safe.
+
+    watched: gets each class as soon as it is to be released, so that an interrupt leaves nothing behind.
+    """
     for kind in kinds:
         count, plain, watching = _watched.get(kind, (0, None, None))
         if plain is None:
@@ -41,6 +44,7 @@ def watch(kinds: Iterable[type], active: Mapping[int, Any]) -> None:
             except Exception:  # noqa: BLE001 - a class that lets nobody change it, in whatever words
                 continue
         _watched[kind] = (count + 1, plain, watching)
+        watched.append(kind)
 
 
 def release(kinds: Iterable[type]) -> None:

@@ -63,18 +63,19 @@ def watching(watcher: Watcher) -> Iterator[None]:
     thread = threading.get_ident()
     if thread in _ACTIVE:
         fail("trace_nested", "a trace of this thread is already running")
+    watched: list[type] = []
     try:
         with _lock:
             # First of all, so that whatever interrupts the rest finds it to be undone.
             _ACTIVE[thread] = watcher
             if not _installed:
                 _installed.append(_install())
-            forwards.watch(watcher.forward_classes, _ACTIVE)
+            forwards.watch(watcher.forward_classes, _ACTIVE, watched)
         yield
     finally:
         with _lock:
             del _ACTIVE[thread]
-            forwards.release(watcher.forward_classes)
+            forwards.release(watched)
             if not _ACTIVE and _installed:
                 _installed.pop().close()
 

@@ -55,8 +55,10 @@ def test_classes_that_hold_a_forward() -> None:
 
 def test_two_traces_share_the_watch() -> None:
     plain = vars(Inner)["forward"]
-    watch([Inner], {})
-    watch([Inner], {})
+    watched: list[type] = []
+    watch([Inner], {}, watched)
+    watch([Inner], {}, watched)
+    assert watched == [Inner, Inner]
     assert inspect.signature(Inner.forward) == inspect.signature(plain)
     release([Inner])
     assert vars(Inner)["forward"] is not plain
