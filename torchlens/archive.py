@@ -11,13 +11,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torchlens.base.errors import TorchLensError, UnavailableError, error, fail, first_line, warn
+from torchlens.base.files import replacing
 from torchlens.records.codec import Json, decode, encode
 from torchlens.trace_view import Trace
 
@@ -62,7 +60,7 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> Path:
     text = json.dumps({"schema": SCHEMA, **document}, separators=(",", ":"), allow_nan=False).encode("ascii")
     text = text.ljust(len(text) + -len(text) % _ALIGNMENT)
     header = _header(text, ranges)
-    with _replacing(path) as file:
+    with replacing(path) as file:
         file.write(header)
         file.write(text)
         for item in ranges:
@@ -114,35 +112,6 @@ def _header(records: bytes, ranges: list[Range]) -> bytes:
     if len(text) > MAX_HEADER:
         fail("save_too_large", f"{len(ranges)} separate values are more than one file can list", ranges=len(ranges))
     return len(text).to_bytes(8, "little") + text
-
-
-@contextmanager
-def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write beside the path, which takes its place once it is whole and on the disk.
-
-    Raises InvalidArgumentError[output_path_invalid].
-    """
-    try:
-        # A rename over a symbolic link would replace the link instead of the file it points to.
-        target = Path(os.path.realpath(path))
-        draft = target.with_name(f".torchlens-{secrets.token_hex(8)}.tmp")
-    except (TypeError, ValueError) as cause:
-        raise error("output_path_invalid", f"{path!r} is not a path of a file", path=str(path)) from cause
-    try:
-        try:
-            with draft.open("xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            if target.exists():
-                draft.chmod(target.stat().st_mode & 0o777)
-            draft.replace(target)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
-    except OSError as cause:
-        what = f"{str(path)!r} cannot be written: {cause.strerror or cause}"
-        raise error("output_path_invalid", what, fix="write elsewhere", path=str(path)) from cause
 
 
 # -- loading

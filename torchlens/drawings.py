@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from torchlens.base.errors import TorchLensWarning, fail, heard, warn
+from torchlens.base.files import write_atomically
 from torchlens.plan.collapse.planner import CEILING, CollapsePlan
 from torchlens.plan.collapse.quality import NONE
 from torchlens.plan.collapse.schedule import CollapseSchedule
@@ -30,7 +31,7 @@ from torchlens.render.engine import RASTERS, make_artifact, require_engine
 from torchlens.render.fonts import load_fonts
 from torchlens.render.layouts import check_size, lay_out
 from torchlens.render.measure import smallest_text
-from torchlens.render.paths import INLINE_FORMAT, free_path, plan_output, write_atomically
+from torchlens.render.paths import INLINE_FORMAT, free_path, plan_output
 from torchlens.scene.build import DIRECTIONS, build
 from torchlens.scene.layers import explain
 from torchlens.scene.node_spec import Callbacks, has_hooks
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from torchlens.scene.model import Encoding, Scene
     from torchlens.settings.options import DrawOptions
 
-__all__ = ["Drawing", "draw_trace", "free_path", "plan_output", "prepare", "settings_text", "write_atomically"]
+__all__ = ["Drawing", "draw_trace", "free_path", "plan_output", "prepare", "settings_text"]
 
 AnyPath = str | PathLike[str]
 # The direction beside the usual one that `fit_width=` may pick, and the smallest text that prints legibly.

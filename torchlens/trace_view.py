@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchlens.base.errors import fail, unknown
+from torchlens.base.files import write_atomically
 from torchlens.branch_views import Branch
 from torchlens.record_views import Layer, Module, Op, View
 from torchlens.records.check import check
@@ -311,8 +312,6 @@ class Trace(Annotated):
 
     def to_json(self, path: str | Path) -> Path:
         """Write `to_dict()` as JSON; the file appears whole or not at all."""
-        from torchlens.drawings import write_atomically
-
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         write_atomically(Path(path), text.encode() + b"\n")
         return Path(path)

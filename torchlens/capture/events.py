@@ -15,7 +15,7 @@ import torch
 from torchlens.capture.functions import FunctionInfo
 from torchlens.records.tensors import TensorSpec
 
-INPUT, OP, BUFFER, CONSTANT, OUTPUT = KINDS = ("input", "op", "buffer", "constant", "output")
+INPUT, OP, BUFFER, CONSTANT, OUTPUT = ("input", "op", "buffer", "constant", "output")
 Position = tuple[int | str, ...]
 Parent = tuple[int, int, Position, bool]
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import random
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
+from torchlens.capture.memory import registered_modules, streams_kept
 from torchlens.capture.tensors import changed
 
 
@@ -33,10 +32,10 @@ def pinned(model: nn.Module) -> Iterator[Receipt]:
     """Run the body with the model in eval mode and without gradients; the receipt is complete after it."""
     receipt = Receipt()
     before = state_hash(model)
-    flags = [(module, module.training) for module in model.modules() if hasattr(module, "training")]
+    flags = [(module, module.training) for _, module in registered_modules(model) if hasattr(module, "training")]
     buffers = _Buffers(model)
     try:
-        with _streams_kept(), torch.no_grad():
+        with streams_kept(), torch.no_grad():
             for module, _ in flags:
                 module.training = False
             yield receipt
@@ -50,26 +49,11 @@ def pinned(model: nn.Module) -> Iterator[Receipt]:
         receipt.state_verified = receipt.state_hash == before
 
 
-@contextmanager
-def _streams_kept() -> Iterator[None]:
-    """Put the random streams of torch, Python and numpy back to where they were."""
-    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
-    python, numpy = random.getstate(), sys.modules.get("numpy")
-    stream = numpy.random.get_state() if numpy else None
-    try:
-        with torch.random.fork_rng(devices=devices):
-            yield
-    finally:
-        random.setstate(python)
-        if numpy:
-            numpy.random.set_state(stream)
-
-
 class _Buffers:
     """The buffers of a model as they were: which tensors they are, and what these hold."""
 
     def __init__(self, model: nn.Module) -> None:
-        owners = list(model.named_modules())
+        owners = registered_modules(model)
         self._owners = [(prefix, module, dict(module._buffers.items())) for prefix, module in owners]
         tensors = {id(b): b for _, _, held in self._owners for b in held.values() if b is not None and not is_lazy(b)}
         self._values = {key: (tensor, tensor.detach().clone()) for key, tensor in tensors.items()}

@@ -1,13 +1,12 @@
-"""Where a figure goes: which file and format a path means, refused before any work, and how the file is written."""
+"""Where a figure goes: which file and format a path means, refused before any work."""
 
 from __future__ import annotations
 
 import itertools
 import os
-import secrets
 from pathlib import Path
 
-from torchlens.base.errors import error, fail
+from torchlens.base.errors import fail
 from torchlens.render.engine import check_format
 
 INLINE_FORMAT, FILE_FORMAT = "svg", "pdf"
@@ -90,26 +89,3 @@ def free_path(stem: str, file_format: str, folder: str | os.PathLike[str] = ".")
         if not candidate.exists():
             return candidate
     raise AssertionError
-
-
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a whole file or none: beside it first, then renamed over it. An existing file keeps its permissions.
-
-    Raises: InvalidArgumentError[output_path_invalid].
-    """
-    # A rename over a symbolic link would replace the link instead of the file it points to.
-    target = Path(os.path.realpath(path))
-    draft = target.with_name(f".torchlens-{secrets.token_hex(8)}.tmp")
-    try:
-        try:
-            with draft.open("xb") as file:
-                file.write(data)
-            if target.exists():
-                draft.chmod(target.stat().st_mode & 0o777)
-            draft.replace(target)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
-    except OSError as cause:
-        what = f"{str(path)!r} cannot be written: {cause.strerror or cause}"
-        raise error("output_path_invalid", what, fix="write elsewhere", path=str(path)) from cause

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from torchlens.drawings import write_atomically
+from torchlens.base.files import write_atomically
 from torchlens.runner.folders import key_of, value_of
 from torchlens.runner.sweep import Ending, Planned
 

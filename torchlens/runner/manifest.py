@@ -19,7 +19,7 @@ from typing import Any
 
 from torchlens import __version__
 from torchlens.base.errors import TorchLensError, TorchLensWarning
-from torchlens.drawings import write_atomically
+from torchlens.base.files import write_atomically
 from torchlens.records.provenance import InputProvenance
 from torchlens.runner.figures import MANIFEST, Figure
 from torchlens.runner.job import Job

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlens.drawings import write_atomically
+from torchlens.base.files import write_atomically
 from torchlens.runner.commands import command
 from torchlens.runner.python_calls import call, imports, recording
 from torchlens.settings.options import options

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from torchlens.base.codes import CODES, Code
-from torchlens.drawings import write_atomically
+from torchlens.base.files import write_atomically
 from torchlens.runner.input_spec import DTYPES, INPUT_KEYS, KINDS
 from torchlens.runner.spec import MODEL_KEYS, MODES, TRUSTED
 from torchlens.settings import catalog, theme, view

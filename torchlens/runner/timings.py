@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchlens.base.errors import fail
-from torchlens.drawings import write_atomically
+from torchlens.base.files import write_atomically
 from torchlens.runner.spec import ModelSpec
 from torchlens.settings.plain import is_mapping
 

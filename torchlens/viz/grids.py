@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchlens.base.errors import fail
+from torchlens.base.files import write_atomically
 from torchlens.record_views import Module
 from torchlens.viz.plots import heat_map
 
@@ -51,7 +52,6 @@ def feature_maps(
     picture = draw_maps(record.out, max_channels, item=item, scale=scale, name=label)
     if path is None:
         return picture
-    from torchlens.drawings import write_atomically
     from torchlens.viz.pictures import encoded
 
     target = Path(path)

@@ -80,3 +80,18 @@ def test_hashing_leaves_memory_as_it_is():
     model = nn.BatchNorm1d(3)
     state_hash(model)
     assert model.running_mean.resize_(5).shape == (5,)
+
+
+def test_listing_methods_of_the_model_are_not_asked():
+    class Closed(nn.BatchNorm1d):
+        def modules(self):
+            raise RuntimeError("not for you")
+
+        named_modules = modules
+
+    model = Closed(3).train()
+    with pinned(model) as receipt:
+        assert not model.training
+        model(torch.ones(2, 3))
+    assert model.training
+    assert receipt.state_verified

@@ -52,7 +52,7 @@ def test_what_is_no_hook_is_left_to_the_checks_of_options(draw: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["os.system", "torchlens.load", "torchlens.drawings.write_atomically", "torchlens.viz.nodes_of_mine.x"]
+    "target", ["os.system", "torchlens.load", "torchlens.base.files.write_atomically", "torchlens.viz.nodes_of_mine.x"]
 )
 def test_only_trusted_names_are_called(target: str) -> None:
     for value in ({"_target_": target}, {**HIGHLIGHT, "_args_": [{"_target_": target}]}):
