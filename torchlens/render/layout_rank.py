@@ -15,6 +15,7 @@ from torchlens.render.dot import ARM_ASIDE, ARROW_SIZE, ASIDE, CELL_WIDTH, GAP, 
 from torchlens.render.placement import Placement, Point, Rect, Route, root_attributes
 from torchlens.render.rank_coordinates import Run
 from torchlens.render.rank_level import ENTRY, EXIT, FRAME, LABEL, NODE, Item, Level, Link
+from torchlens.scene import label_size
 from torchlens.scene.model import Scene, SceneEdge
 
 ARROW = 10 * ARROW_SIZE
@@ -252,7 +253,7 @@ class _Arranger:
         labels = [self._frame_label(k, frames[k]) for k in range(len(frames))]
         routes = [self._route(k, turn) for k in range(len(scene.edges))]
         graph = root_attributes(sheet, (width / 2, sheet.top - height / 2))
-        borders = [measure.outer_border(node.style) for node in scene.nodes]
+        borders = [label_size.outer_border(node.style) for node in scene.nodes]
         return Placement(graph, nodes, borders, frames, labels, routes, sheet)
 
     def _node_rect(self, k: int, turn: _Turn) -> Rect:

@@ -1,6 +1,7 @@
-"""How much room a node's rows and pictures need, in points: what an engine gives it at least.
+"""How much room text and a node's rows and pictures need, in points: what an engine gives them at least.
 
-Widths are those of Helvetica, which figures are set in. Sizes by value start from here, so that no text is ever cut.
+Widths are those of Helvetica, which figures are set in. Sizes by value and a layout of our own start from here, so
+that no text is ever cut.
 """
 
 from __future__ import annotations
@@ -33,21 +34,20 @@ LINE_HEIGHT = 1.2
 # Points around the cells of a row, and that a further border adds on each side.
 PADDING, PERIPHERY = 2, 4
 _ROOT_TWO = 2**0.5
-# By shape: inches around the text, and how much larger than the rectangle of its text a shape is.
-_SHAPES = {
-    "oval": ((0.03, 0.02), (_ROOT_TWO, _ROOT_TWO)),
-    "box": ((0.11, 0.06), (1.0, 1.0)),
-    "box3d": ((0.15, 0.1), (1.0, 1.0)),
-    "cylinder": ((0.15, 0.1), (1.0, 1.375)),
-}
+# Inches around the text by shape, and how much larger than its text's rectangle a shape is.
+_MARGIN = {"oval": (0.03, 0.02), "box": (0.11, 0.06), "box3d": (0.15, 0.1), "cylinder": (0.15, 0.1)}
+_GROWTH = {"oval": (_ROOT_TWO, _ROOT_TWO), "cylinder": (1.0, 1.375)}
+_RECTANGLES = ("box", "box3d", "rect", "rectangle", "folder", "note", "tab", "component", "plaintext", "plain", "none")
 # What an engine gives an empty node.
 _LEAST = (54.0, 36.0)
 
 
-def natural_size(node: SceneNode, page: Page) -> Size:
-    """Width and height that a node has for its contents alone, whatever size it was given."""
+def natural_size(node: SceneNode, page: Page, slack: float = 1.0) -> Size:
+    """Width and height that a node has for its contents alone, whatever size it was given. slack: factor of widths of
+    text, for an engine that may take another font.
+    """
     style = node.style
-    width, height = _rows_size(node.rows, style.font_size or page.font_size, page.bold)
+    width, height = _rows_size(node.rows, style.font_size or page.font_size, page.bold, slack)
     if node.pictures:
         across = columns(len(node.pictures))
         down = -(-len(node.pictures) // across)
@@ -58,20 +58,31 @@ def natural_size(node: SceneNode, page: Page) -> Size:
 
 
 @lru_cache(maxsize=65536)
-def _rows_size(rows: tuple[Row, ...], size: float, bold: bool) -> Size:
-    width = max((_width(line, row.bold or bold) for row in rows for line in row.lines), default=0.0) * size
+def _rows_size(rows: tuple[Row, ...], size: float, bold: bool, slack: float) -> Size:
+    lines = ((line, row.bold or bold) for row in rows for line in row.lines)
+    width = max((text_width(line, size, heavy) for line, heavy in lines), default=0.0) * slack
     height = sum(len(row.lines) * size * LINE_HEIGHT + 2 * PADDING for row in rows)
     return width + 2 * PADDING, height
 
 
-def _width(text: str, bold: bool) -> float:
+@lru_cache(maxsize=65536)
+def text_width(text: str, size: float, bold: bool = False) -> float:
+    """Width of one line."""
     table = _BOLD if bold else _REGULAR
-    return sum(table[ord(char) - 32] if 32 <= ord(char) < 127 else _OTHER for char in text) / 1000
+    return sum(table[ord(char) - 32] if 32 <= ord(char) < 127 else _OTHER for char in text) * size / 1000
+
+
+def outer_border(style: NodeStyle) -> float:
+    """Points by which further borders make a node wider and higher than the size an engine is told."""
+    return 2.0 * PERIPHERY * ((style.peripheries or 1) - 1)
 
 
 def _shaped(text: Size, style: NodeStyle) -> Size:
-    margin, growth = _SHAPES.get(style.shape or "oval", _SHAPES["box"])
-    border = 2 * PERIPHERY * ((style.peripheries or 1) - 1)
+    shape = style.shape or "oval"
+    margin = _MARGIN.get(shape, _MARGIN["box"])
+    # Of a shape that is no rectangle, the rows fill the middle.
+    growth = _GROWTH.get(shape, (1.0, 1.0) if shape in _RECTANGLES else (_ROOT_TWO, _ROOT_TWO))
+    border = outer_border(style)
     width, height = (
         max((side + 144 * room) * factor, least) + border
         for side, room, factor, least in zip(text, margin, growth, _LEAST, strict=True)

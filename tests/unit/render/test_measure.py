@@ -11,7 +11,7 @@ from torchlens.plan import make_plan
 from torchlens.records.trace_data import TraceData
 from torchlens.render import dot, measure
 from torchlens.render.graphviz import EMBEDDED
-from torchlens.scene import build
+from torchlens.scene import build, label_size
 from torchlens.scene.model import BarLine, NodeStyle, Row, Scene, SceneNode, TextLine
 from torchlens.settings.compose import resolve
 
@@ -34,7 +34,7 @@ def test_nodes_are_as_large_as_the_engine_draws_them(sample: str) -> None:
     drawn = sizes_drawn(scene)
     for k, node in enumerate(scene.nodes):
         width, height = measure.node_size(node, scene.page)
-        border = measure.outer_border(node.style)
+        border = label_size.outer_border(node.style)
         assert 0 <= width - border - drawn[str(k)][0] < 0.1 * width
         assert 0 <= height - border - drawn[str(k)][1] + 0.1 < 0.1 * height
 
