@@ -51,12 +51,14 @@ golden: $(STAMP)
 docs: $(STAMP)
 	@$(BIN)/python -m torchlens.run encoding=flops draw.color_scale=rank draw.depth=2 draw.direction=leftright \
 	  output=docs out=docs/images figures.main.path=demo
-	@$(BIN)/python -m torchlens.run figures=reading_guide output=docs
-	@$(BIN)/python -m torchlens.runner.pages docs/reading.md
+	@for set in $$($(BIN)/python -m torchlens.runner.pages --sets docs/*.md); do \
+	  $(BIN)/python -m torchlens.run figures=$$set output=docs || exit 1; done
+	@$(BIN)/python -m torchlens.runner.pages docs/*.md
 	@$(BIN)/python -m torchlens.runner.reference docs
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/import_time.py
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/draw_speed.py
 	$(BIN)/python benchmarks/collapse_speed.py
 	$(BIN)/python benchmarks/trace_overhead.py $(ARGS)

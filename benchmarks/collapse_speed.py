@@ -1,9 +1,11 @@
 """How long folding takes, by the number of units: planning alone, per unit, and the exponent of the growth.
 
-    python benchmarks/collapse_speed.py [--sizes 1000,5000,20000,50000]
+    python benchmarks/collapse_speed.py [--sizes 1000,5000,20000,50000] [--shapes stack,deep]
 
-Four shapes of networks: residual blocks in a row, nested stages, one unrolled loop over a cell, and ops without any
-module. Times are CPU milliseconds, the best of three; the last line is the fit behind `conf/collapse/limits.yaml`.
+Eight shapes of networks: residual blocks in a row, nested stages, one unrolled loop over a cell, ops without any
+module, modules nested one in another, blocks side by side, a module that calls itself, and random module trees; each
+unrolled and rolled. Times are CPU milliseconds, the best of three; `growth` is the time per unit against the smallest
+size; the last line is the fit behind `conf/collapse/limits.yaml`.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ import gc
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tests.builders import Builder, Ref
+from tests.random_traces import random_trace
 from torchlens.plan.collapse.guard import measure
 from torchlens.plan.collapse.quality import choose, readable_band
 from torchlens.plan.collapse.schedule import make_fallback, make_path
@@ -85,6 +88,57 @@ def bare(units: int) -> TraceData:
     return b.build()
 
 
+def deep(units: int) -> TraceData:
+    """Modules in modules, 100 deep, each with two ops of its own before the inner one and two after it."""
+    b = Builder("Deep")
+
+    def nest(place: str, h: Ref, left: int) -> Ref:
+        with b.module(place, "Nest") as opened:
+            h = b.op("tanh", [b.op("relu", [h])])
+            h = nest(f"{place}.m", h, left - 1) if left else h
+            opened.returns = [b.op("add", [b.op("neg", [h]), h])]
+        return opened.returns[0]
+
+    h = b.input()
+    for k in range(max(units // 400, 1)):
+        h = nest(f"towers.{k}", h, 99)
+    b.output(h)
+    return b.build()
+
+
+def fan(units: int) -> TraceData:
+    """Blocks side by side, all of one input and into one op."""
+    b = Builder("Fan")
+    x = b.input()
+    b.output(b.op("stack", {(0, k): _block(b, f"arms.{k}", x) for k in range(units // 5)}))
+    return b.build()
+
+
+def recursion(units: int) -> TraceData:
+    """A module that calls itself 50 times, again and again."""
+    b = Builder("Recursion")
+
+    def call(h: Ref, left: int) -> Ref:
+        with b.module("cell", "Cell") as cell:
+            h = b.op("tanh", [b.op("neg", [h], layer="neg")], layer="tanh")
+            cell.returns = [call(h, left - 1) if left else h]
+        return cell.returns[0]
+
+    h = b.input()
+    for _ in range(units // 100):
+        h = b.op("exp", [call(h, 49)], layer="exp")
+    b.output(h)
+    return b.build()
+
+
+def tree(units: int) -> TraceData:
+    """Random trees of modules: towers of blocks, fans, shared blocks, buffers, side inputs."""
+    return random_trace(1, size=units)
+
+
+SHAPES = {shape.__name__: shape for shape in (stack, stages, loop, bare, deep, fan, recursion, tree)}
+
+
 def _best(work: Callable[[], object]) -> float:
     times: list[float] = []
     for _ in range(REPEATS):
@@ -109,22 +163,37 @@ def _fallback(base: Base) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sizes", default=SIZES)
-    sizes = [int(size) for size in parser.parse_args().sizes.split(",")]
+    parser.add_argument("--shapes", default=",".join(SHAPES))
+    asked = parser.parse_args()
+    sizes = [int(size) for size in asked.sizes.split(",")]
     warnings.simplefilter("ignore")
-    print(f"{'network':<8} {'units':>7} {'widest':>7} {'auto':>9} {'max':>9} {'fallback':>9} {'us/unit':>8}")
+    times = f"{'auto':>9} {'max':>9} {'fallback':>9} {'us/unit':>8} {'growth':>7}"
+    print(f"{'network':<9} {'rolled':<6} {'ops':>7} {'units':>7} {'widest':>7} {times}")
     points: list[tuple[float, float]] = []
-    for make in (stack, stages, loop, bare):
-        for size in sizes:
-            data = make(size)
-            base = full_drawing(data, resolve(data, {}))[0]
-            load = measure(count_units(base))
-            auto, most = _best(lambda b=base: _plan(b, "auto")), _best(lambda b=base: _plan(b, "max"))
-            simple = _best(lambda b=base: _fallback(b))
-            times = f"{auto:>9.1f} {most:>9.1f} {simple:>9.1f} {max(auto, most) / load.units * 1000:>8.1f}"
-            print(f"{make.__name__:<8} {load.units:>7} {load.widest:>7} {times}")
-            points.append((math.log(load.units), math.log(max(auto, most))))
+    for shape in asked.shapes.split(","):
+        traces = [SHAPES[shape](size) for size in sizes]
+        for rolled in (False, True):
+            points += _measure(shape, traces, rolled)
     slope, start = _fit(points)
     print(f"fit over all: {math.exp(start):.4f} ms * units ** {slope:.2f}")
+
+
+def _measure(shape: str, traces: Sequence[TraceData], rolled: bool) -> list[tuple[float, float]]:
+    """Print a row per size. Rolled, time is per op: the ops of all passes are read, however few nodes are drawn."""
+    points: list[tuple[float, float]] = []
+    first: float | None = None
+    for data in traces:
+        base = full_drawing(data, resolve(data, {"rolled": rolled}))[0]
+        load = measure(count_units(base))
+        auto, most = _best(lambda b=base: _plan(b, "auto")), _best(lambda b=base: _plan(b, "max"))
+        simple = _best(lambda b=base: _fallback(b))
+        ops, slower = len(data.op_indexes), max(auto, most)
+        each = slower / (ops if rolled else load.units) * 1000
+        first = first or each
+        times = f"{auto:>9.1f} {most:>9.1f} {simple:>9.1f} {each:>8.1f} {each / first:>7.2f}"
+        print(f"{shape:<9} {rolled!s:<6} {ops:>7} {load.units:>7} {load.widest:>7} {times}", flush=True)
+        points += [] if rolled else [(math.log(load.units), math.log(slower))]
+    return points
 
 
 def _fit(points: list[tuple[float, float]]) -> tuple[float, float]:

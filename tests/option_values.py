@@ -43,6 +43,12 @@ OPEN: dict[str, tuple[object, ...]] = {
     "depth": (1, 2, 1000),
     "module": (PerTrace("outer module", _outer_module),),
     "collapse": ("none", "auto", "max", 0.0, 0.5, 1.0),
+    "collapse_rules": (
+        (),
+        ({"class": "*", "do": "fold"}, {"op": "*norm", "do": "keep"}),
+        ({"op": "reshape", "do": "hide"}, {"op": "re*", "do": "hide"}, {"op": "add", "do": "hide"}),
+        ({"address": "*.0", "do": "hide"}, {"address": "*", "do": "keep"}),
+    ),
     "node_label_fields": (("name", "shape", "dtype"), tuple(options()["node_label_fields"].choices), ()),
     "node_spec_fn": (_keep,),
     "collapsed_node_spec_fn": (_keep,),

@@ -6,48 +6,39 @@ again in another format, and asked why a node looks as it does.
 
 from __future__ import annotations
 
-import base64
 import json
-import sys
-import tempfile
 import weakref
-import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from torchlens.base.errors import TorchLensWarning, fail, heard, warn
+from torchlens.base.errors import fail, heard, warn
 from torchlens.base.files import write_atomically
 from torchlens.plan.collapse.planner import CEILING, CollapsePlan
 from torchlens.plan.collapse.quality import NONE
 from torchlens.plan.collapse.schedule import CollapseSchedule
 from torchlens.plan.graph import PlanNode
 from torchlens.plan.pipeline import make_plan, plan_schedule
-from torchlens.render import dot, png, svg
-from torchlens.render.artifacts import Artifact, Page
-from torchlens.render.engine import RASTERS, make_artifact, require_engine
-from torchlens.render.fonts import load_fonts
+from torchlens.render import dot
 from torchlens.render.layouts import check_size, lay_out
 from torchlens.render.measure import smallest_text
-from torchlens.render.paths import INLINE_FORMAT, free_path, plan_output
+from torchlens.render.paths import free_path, plan_output
+from torchlens.render.rendered import Rendered, Source, in_notebook
 from torchlens.scene.build import DIRECTIONS, build
 from torchlens.scene.layers import explain
 from torchlens.scene.node_spec import Callbacks, has_hooks
 from torchlens.settings.channel_checks import has_channel
 from torchlens.settings.compose import DrawRequest, Layer, resolve, with_direction, without_callables
-from torchlens.settings.options import validate_option
+from torchlens.settled import AnyPath, check_output, settings_text
 
 if TYPE_CHECKING:
     from torchlens.records.provenance import InputProvenance
     from torchlens.records.trace_data import TraceData
     from torchlens.scene.model import Encoding, Scene
-    from torchlens.settings.options import DrawOptions
 
-__all__ = ["Drawing", "draw_trace", "free_path", "plan_output", "prepare", "settings_text"]
+__all__ = ["Drawing", "draw_trace", "free_path", "in_notebook", "plan_output"]
 
-AnyPath = str | PathLike[str]
 # The direction beside the usual one that `fit_width=` may pick, and the smallest text that prints legibly.
 SIDEWAYS, LEAST_TEXT_PT = "leftright", 5.0
 # What a hook is told about a node of the plan; rolled: whether the node stands for all passes of a layer.
@@ -63,7 +54,7 @@ class Text(str):
         return str(self)
 
 
-class Drawing:
+class Drawing(Rendered):
     """One figure of a trace.
 
     dot: its Graphviz source; file_format, path: what was asked for, path None if no file was written; provenance:
@@ -84,27 +75,22 @@ class Drawing:
         source: TraceData | None = None,
     ) -> None:
         laid_out, placement = lay_out(scene, request.options.layout, channel=has_channel(request.options))
-        self.dot, self._sheet = dot.write(laid_out, placement), placement.page
-        self.file_format, self.path, self.provenance = file_format, path, provenance
-        self.warnings: list[TorchLensWarning] = []
+        self._scene, self._request = scene, without_callables(request)
+        rendered = Source(
+            dot.write(laid_out, placement),
+            title,
+            self._request.options,
+            {picture.name: picture.png for node in scene.nodes for picture in node.pictures},
+            placement.page,
+            smallest_text(scene),
+        )
+        super().__init__(rendered, file_format=file_format, path=path)
+        self.provenance = provenance
         self.receipt: object = None
-        self._title, self._scene, self._request = title, scene, without_callables(request)
-        self._pictures = {picture.name: picture.png for node in scene.nodes for picture in node.pictures}
-        self._artifacts: dict[str, Artifact] = {}
         self._collapse = collapse
         self._source = weakref.ref(source) if source is not None else None
 
     # -- what it is
-    @property
-    def data(self) -> bytes:
-        """The figure in `file_format`, as bytes for text formats too."""
-        return self._artifact(self.file_format).data
-
-    @property
-    def page(self) -> Page | None:
-        """Size of the drawn page; None for dot, which has none."""
-        return self._artifact(self.file_format).page
-
     @property
     def view(self) -> str | None:
         """Name of the view, if one was chosen."""
@@ -141,6 +127,7 @@ class Drawing:
     def collapse_schedule(self) -> CollapseSchedule:
         """Every step from the full figure to the strongest fold, under the options of this figure; `.at(0.5)` is one.
 
+        `tl.viz.schedule(trace)` draws them.
         Raises: UnavailableError[collapse_plan_unavailable] once the trace is gone.
         """
         return plan_schedule(self._require_source(), self._request)
@@ -167,61 +154,7 @@ class Drawing:
 
     def __repr__(self) -> str:
         place = f" in {str(self.path)!r}" if self.path else ""
-        return f"<Drawing of {self._title}: {len(self._scene.nodes)} nodes, {self.file_format}{place}>"
-
-    # -- files
-    def save(
-        self, path: AnyPath, *, file_format: str | None = None, dpi: int | None = None, editable: bool = False
-    ) -> Path:
-        """Write the figure, possibly in another format, and return the file's path.
-
-        The extension or file_format decides, else pdf; editable: write the Graphviz source. dpi: of png. Pictures in
-        nodes are part of every format but dot, which names them: they go into the folder `<name>.assets` beside it.
-        Raises: as `Trace.draw`, before anything is laid out.
-        """
-        dpi = cast("int | None", validate_option("dpi", dpi))
-        if editable:
-            if file_format not in (None, "dot"):
-                fail("file_format_conflict", f"editable=True writes dot and file_format is {file_format!r}")
-            file_format = "dot"
-        target, chosen = plan_output(path, file_format, self._request.options.engine)
-        assert target is not None
-        self._check_size(chosen)
-        self._write(target, chosen, dpi)
-        return target
-
-    def _write(self, target: Path, file_format: str, dpi: int | None = None) -> None:
-        data = self._artifact(file_format, dpi).data
-        if self._pictures and file_format == "dot":
-            assets = target.with_name(f"{target.stem}.assets")
-            assets.mkdir(exist_ok=True)
-            for name, png in self._pictures.items():
-                write_atomically(assets / name, png)
-            data = dot.with_pictures_in(self.dot, assets.name).encode("utf-8", errors="replace")
-        write_atomically(target, data)
-
-    def _artifact(self, file_format: str, dpi: int | None = None) -> Artifact:
-        options = self._request.options
-        dpi = dpi or options.dpi
-        key = f"{file_format} {dpi}" if file_format in RASTERS else file_format
-        if key not in self._artifacts:
-            self._check_size(file_format)
-            if file_format in RASTERS and self._sheet is not None:
-                png.check_area(self._sheet.right, self._sheet.top, dpi or png.DEFAULT_DPI)
-            with heard() as warnings:
-                made = make_artifact(
-                    self.dot,
-                    file_format,
-                    engine=options.engine,
-                    dpi=dpi,
-                    pdf_font=options.pdf_font,
-                    title=self._title,
-                    pictures=self._pictures,
-                )
-            page = made.page.with_text(smallest_text(self._scene)) if made.page else None
-            self._artifacts[key] = replace(made, page=page)
-            self.warnings += warnings
-        return self._artifacts[key]
+        return f"<Drawing of {self._rendered.title}: {len(self._scene.nodes)} nodes, {self.file_format}{place}>"
 
     def _printed_text(self, width: float) -> float:
         """Points of the smallest text at this width in print; a narrower figure keeps its size."""
@@ -237,37 +170,6 @@ class Drawing:
             layout=self._request.options.layout,
             channel=has_channel(self._request.options),
         )
-
-    # -- display
-    def show(self) -> None:
-        """Show the figure: inline in a notebook, else in the system's viewer."""
-        if in_notebook():
-            from IPython.display import display  # type: ignore[import-not-found]
-
-            display(self)
-            return
-        path = self.path
-        if path is None:
-            with tempfile.NamedTemporaryFile(prefix="torchlens-", suffix=f".{self.file_format}", delete=False) as file:
-                file.write(self.data)
-            path = Path(file.name)
-        webbrowser.open(path.resolve().as_uri())
-
-    def _repr_svg_(self) -> str:
-        return svg.inline(self._artifact("svg").data)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        if self.file_format == "png":
-            return {"image/png": base64.b64encode(self.data).decode("ascii"), "text/plain": repr(self)}
-        return {"image/svg+xml": self._repr_svg_(), "text/plain": repr(self)}
-
-
-def in_notebook() -> bool:
-    """Whether the code runs in a kernel that shows pictures."""
-    if "IPython" not in sys.modules:
-        return False
-    shell = sys.modules["IPython"].get_ipython()
-    return shell is not None and getattr(shell, "kernel", None) is not None
 
 
 # -- drawing
@@ -289,7 +191,7 @@ def draw_trace(
     """
     with heard() as warnings:
         request = resolve(data, given, layers=layers)
-        target, file_format = _check_output(path, request.options)
+        target, file_format = check_output(path, request.options)
         plan = make_plan(data, request)
         options = request.options
         check_size(len(plan.nodes), file_format, layout=options.layout, channel=has_channel(options))
@@ -359,34 +261,3 @@ def _callbacks(request: DrawRequest, record_of: RecordOf | None) -> Callbacks | 
 
     rolled = request.options.rolled
     return Callbacks(lambda node: record_of(node, rolled), png_of)
-
-
-def prepare(path: AnyPath | None, given: Mapping[str, object], *, layers: Sequence[Layer] = ()) -> DrawOptions:
-    """Refuse before a model runs what can be refused without a trace: keywords, path, format, engine, font.
-
-    Raises: TypeError for an unknown keyword; the code of a wrong value; InvalidArgumentError[file_format_invalid,
-    file_format_conflict, output_path_invalid, pdf_font_invalid]; EngineError[render_engine_unavailable].
-    """
-    options = resolve(None, given, layers=layers).options
-    _check_output(path, options)
-    return options
-
-
-def _check_output(path: AnyPath | None, options: DrawOptions) -> tuple[Path | None, str]:
-    target, file_format = plan_output(path, options.file_format, options.engine)
-    require_engine(options.engine, file_format if options.fit_width is None else INLINE_FORMAT)
-    if options.pdf_font is not None and file_format == "pdf":
-        load_fonts(options.pdf_font)
-    return target, file_format
-
-
-# -- words
-def settings_text(request: DrawRequest) -> str:
-    """A table of the options that a layer set: value, layer, and what that layer overruled."""
-    rows = [("setting", "value", "set by", "over")]
-    rows += [("theme", request.theme.name, "", ""), ("view", request.view.name if request.view else "none", "", "")]
-    for name, steps in request.trail.items():
-        *overruled, (layer, value) = steps
-        rows.append((name, str(value), layer, ", ".join(f"{label}={old}" for label, old in reversed(overruled))))
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return "\n".join("  ".join([*map(str.ljust, row[:3], widths), row[3]]).rstrip() for row in rows)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from torchlens.base.errors import fail, nearest
 from torchlens.branch_views import Branch
+from torchlens.records.nonfinite import held_in_outputs, joined
+from torchlens.records.notes import note_of
 from torchlens.records.ops import CallSite, Cost, LayerRecord, OpRecord
 from torchlens.records.payloads import OutStats
 from torchlens.records.tensors import TensorSpec
@@ -170,6 +172,20 @@ class Op:
         """
         rows = self._trace.stats_of(self.record.index)
         return rows[0] if rows is not None and len(rows) == 1 else rows
+
+    @property
+    def nonfinite(self) -> str:
+        """What all its outputs hold: "finite", "nan", "posinf", "neginf", "mixed" (several of them), or "unchecked".
+
+        From `stats`. An output of whole numbers or bools is finite.
+        """
+        made = self.record
+        return joined(held_in_outputs(made.kind, made.func_name, made.outs, self._trace.stats_of(made.index))).state
+
+    @property
+    def annotations(self) -> Mapping[str, object]:
+        """What `trace.annotate` attached to it, by name; data without names is under ""."""
+        return note_of(self._trace.data, self.record.index).data
 
     @property
     def call_site(self) -> CallSite | None:

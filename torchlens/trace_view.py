@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchlens.base.errors import fail, unknown
 from torchlens.base.files import write_atomically
 from torchlens.branch_views import Branch
+from torchlens.measured import Measured
 from torchlens.record_views import Layer, Module, Op, View
 from torchlens.records.check import check
 from torchlens.records.export import to_dict, to_networkx
 from torchlens.records.labels import split_pass
 from torchlens.records.modules import ModuleRecord
-from torchlens.records.payloads import OutStats
 from torchlens.records.provenance import InputProvenance, Outcome
 from torchlens.records.state import BufferRecord, ParamRecord
-from torchlens.records.trace_data import Deferred, TraceData
+from torchlens.records.trace_data import TraceData
 from torchlens.viz.annotating import Annotated
 
 if TYPE_CHECKING:
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 _SEE = "list(trace) shows the ops, trace.modules the modules, trace.params the parameters"
 
 
-class Trace(Annotated):
+class Trace(Measured, Annotated):
     """One recorded forward pass: read it, export it, draw it.
 
     data: everything recorded, as plain columns; result: what the forward returned (None when only metadata was kept).
@@ -274,19 +272,6 @@ class Trace(Annotated):
             fail("payload_unavailable", f"the value of {label} was not kept: only metadata was recorded", label=label)
         return self._payloads.value(index, label)
 
-    def stats_of(self, index: int) -> tuple[OutStats | None, ...] | None:
-        """Statistics of each output of a node, by its index: as taken in passing, else from the kept value.
-
-        None if they were not taken and the value was not kept or was overwritten.
-        """
-        rows = self.data.nodes.stats[index]
-        if rows is None and self._payloads is not None:
-            from torchlens.capture.statistics import stats_of  # a trace that is only drawn needs no torch for it
-
-            kept = self._payloads.intact(index)
-            rows = stats_of(kept) if kept is not None else None
-        return rows
-
     # -- files
     def save(self, path: str | Path) -> Path:
         """Write records, provenance and kept values into one file, whole or not at all; `torchlens.load` reads it.
@@ -334,9 +319,13 @@ class Trace(Annotated):
         direction: "bottomup", "topdown", "leftright" or "rightleft".
         collapse: "none", "auto", "max", or a level from 0.0 to 1.0: how much is folded into boxes.
         fold_repeats: draw the first of identical modules in a row and count the rest; None: as collapse needs it.
-        node_style: "profiling" adds rows for time, output size, code line and function.
+        collapse_rules: [{"class": "Attention*", "do": "fold"}], by class, address or op; fold draws a module as one box,
+            keep leaves it open, hide takes ops off the page and bridges them with dashed arrows.
+        node_style: "profiling" adds rows for time, output size, code line and function; "attention" those of its parts.
         node_label_fields: rows of the node labels in this order, ["name", "shape", "dtype"]; None: the usual ones.
         show_buffers: "meaningful" leaves out routine bookkeeping; "never", "always".
+        show_exceptions: show dtype and device where they are not those of most tensors.
+        show_nonfinite: mark what holds NaN or Inf and where that starts; needs kept values or `out_stats`.
         show_orphans: draw the ops that no input leads to and that lead nowhere.
         show_legend: key of fills and shapes; None: only with a colour channel or a focused module.
         show_redundant_args: show arguments that the shapes already say.
@@ -382,12 +371,3 @@ class Trace(Annotated):
         return draw_trace(
             self._with_statistics(), path, given, layers=layers, record_of=record_of(self), source=self.data
         )
-
-    def _with_statistics(self) -> TraceData:
-        """The records, with statistics worked out from kept values when a drawing asks for them."""
-        if self._payloads is None:
-            return self.data
-        data = copy.copy(self.data)
-        data.nodes = replace(data.nodes, stats=Deferred(len(data.nodes), self.stats_of))
-        data._records = {}
-        return data

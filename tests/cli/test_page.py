@@ -256,3 +256,35 @@ def test_what_failed_is_on_the_page_too(tmp_path: Path, window: Browser, monkeyp
 def test_one_figure_needs_no_page(words: tuple[str, ...], run: Any) -> None:
     assert run(*words, "model=mlp", "out=o", "formats=[svg]").code == 0
     assert not Path("o/index.html").exists()
+
+
+def test_the_heads_of_rows_and_columns_stay_in_sight(folder: Path, window: Browser) -> None:
+    window.open(folder / "sweep" / "index.html")
+    assert window.read("return document.activeElement.id") == "figures"
+    window.read("const s = document.querySelector('#size'); s.value = 640; s.dispatchEvent(new Event('input'))")
+    before = window.read(RECT, "thead th[scope=col]")
+    window.read("const m = document.querySelector('main'); m.scrollTop = 300; m.scrollLeft = 0")
+    after, main = window.read(RECT, "thead th[scope=col]"), window.read(RECT, "main")
+    assert window.read("return document.querySelector('main').scrollTop") == 300
+    assert main[1] <= after[1] <= before[1]
+    window.read("document.querySelector('main').scrollLeft = 200")
+    assert window.read(RECT, "tbody th")[0] >= main[0]
+    assert window.read("return document.documentElement.scrollHeight <= innerHeight")
+
+
+def test_a_figure_fills_its_frame(folder: Path, window: Browser) -> None:
+    window.open(folder / "sweep" / "index.html")
+    ratios = window.read(
+        "return [...document.querySelectorAll('figure .frame')].map((frame) => {"
+        "const r = frame.getBoundingClientRect(), i = frame.querySelector('img');"
+        "return [r.width / r.height, i.naturalWidth / i.naturalHeight]; })"
+    )
+    for shown, natural in ratios:
+        assert shown == pytest.approx(natural, rel=0.005)
+
+
+def test_as_many_columns_as_a_window_holds(folder: Path, window: Browser) -> None:
+    window.open(folder / "sweep" / "index.html")
+    assert window.read(
+        "return document.querySelector('main').scrollWidth <= document.querySelector('main').clientWidth"
+    )

@@ -9,15 +9,15 @@ import pytest
 
 # Command line, code, and words of the line.
 REFUSALS = [
-    ("view=speeed", "config_name_unknown", "no view is named 'speeed'. Allowed: plain, speed. Fix: perhaps you meant"),
-    ("view=overview", "config_name_unknown", "Allowed: plain, speed"),
+    ("view=speeed", "config_name_unknown", "no view is named 'speeed'. Allowed: "),
+    ("view=speeed", "config_name_unknown", "Fix: perhaps you meant 'speed'"),
     ("theme=papr", "config_name_unknown", "perhaps you meant 'paper'"),
     ("model=resnet8", "config_name_unknown", "perhaps you meant 'resnet18'"),
     ("figures=toor", "config_name_unknown", "no set of figures is named 'toor'"),
     ("encoding=flop", "config_name_unknown", "perhaps you meant 'flops'"),
     ("input=video", "config_name_unknown", "Allowed: auto, image, kwargs, shape, tensor, text"),
     ("output=docz", "config_name_unknown", "perhaps you meant 'docs'"),
-    ("view=null", "config_invalid", "view=null chooses nothing. Allowed: plain, speed"),
+    ("view=null", "config_invalid", "view=null chooses nothing. Allowed: "),
     ("view=[speed,plain]", "config_name_unknown", "no view is named"),
     ("hydra/launcher=jolib", "config_name_unknown", "Allowed: basic"),
     ("--config-name=nope", "config_name_unknown", "nope"),
@@ -26,6 +26,9 @@ REFUSALS = [
     ("draw.collapse=most", "collapse_mode_invalid", "a number from 0 to 1"),
     ("draw.collapse=1.5", "collapse_level_invalid", "Allowed: none, auto, max, a number from 0 to 1"),
     ("draw.fold_repeats=maybe", "fold_repeats_invalid", "'maybe'"),
+    ("draw.collapse_rules=[{clas:Block,do:fold}]", "collapse_rules_invalid", "perhaps you meant 'class'"),
+    ("draw.collapse_rules=[{op:relu,do:fold}]", "collapse_rules_invalid", "collapse_rules[0].do=fold is not for an op"),
+    ("draw.collapse_rules={class:Block,do:fold}", "collapse_rules_invalid", "is no list of rules"),
     # unknown keys
     ("views=speed", "config_invalid", "unknown setting 'views'"),
     ("views=speed", "config_invalid", "perhaps you meant 'view'"),
@@ -121,9 +124,11 @@ def _folder(tmp_path: Path, name: str, text: str) -> str:
     ("name", "text", "choice", "words"),
     [
         ("views/x.yaml", "question: q\ndraw: {colour_by: time}\n", "view=x", "draw.colour_by"),
-        ("views/x.yaml", "question: q\nsettings: {}\n", "view=x", "unknown setting 'view.settings'"),
+        ("views/x.yaml", "question: q\nsettings: {}\n", "view=x", "views/x.yaml: settings is not a known key"),
         ("views/x.yaml", "draw: {depth: 1}\n", "view=x", "x.yaml: question is missing"),
         ("views/x.yaml", "question: q\ndraw: {depth: 0}\n", "view=x", "x.yaml: draw.depth=0"),
+        ("views/x.yaml", "question: q\ndraw: {dpi: abc}\n", "view=x", "x.yaml: draw.dpi='abc'"),
+        ("views/x.yaml", "question: q\ndraw: 3\n", "view=x", "x.yaml: draw is not a mapping but 3"),
         ("views/x.yaml", "question: q\nneeds: [tea]\n", "view=x", "x.yaml: needs does not know 'tea'"),
         ("view/x.yaml", "question: [q\n", "view=x", "x.yaml:2:1: not valid YAML"),
         ("view/x.yaml", "question: q\n\tdraw: {}\n", "view=x", "x.yaml:2:1: not valid YAML"),
@@ -167,6 +172,30 @@ def test_a_package_that_is_missing_is_named_with_its_install_command(run: Any, m
     assert result.code == 2
     (line,) = result.err.splitlines()
     assert "needs the package 'torchvision', which is not installed. Fix: pip install torchvision" in line
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (
+            ("model.factory._target_=torch.nn.Linearr",),
+            "nothing is called 'torch.nn.Linearr'. Fix: perhaps you meant 't",
+        ),
+        (
+            ("+model.factory.bogus=3",),
+            "cannot build model 'demo (changed)' with torchlens.examples.demo.Demo: TypeError",
+        ),
+        (("model=mlp", "model.checkpoint=w.pt"), "[model_checkpoint_invalid]"),
+    ],
+)
+def test_what_only_building_the_model_tells_fails_its_figure(words: tuple[str, ...], text: str, run: Any) -> None:
+    Path("w.pt").write_text("no weights")
+    result = run(*words, "out=o", "formats=[dot]")
+    assert result.code == 1
+    assert result.out == ""
+    (line,) = (line for line in result.err.splitlines() if not line.startswith("["))
+    assert line.startswith("figure 'main' failed: ")
+    assert text in line
 
 
 def test_a_traceback_only_for_those_who_ask(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

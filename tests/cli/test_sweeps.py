@@ -213,3 +213,25 @@ def test_the_processes_of_a_machine_share_its_processors(monkeypatch: pytest.Mon
     assert words("submitit_local", planned[:4]) == share(2)
     own = [replace(item, job=replace(job, threads=3)) for item in planned]
     assert words("joblib", own, n_jobs=4) == []
+
+
+def test_the_ready_configuration_of_a_cluster_composes(run: Any) -> None:
+    import re
+
+    from omegaconf import OmegaConf
+
+    text = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```yaml\n(# mine/slurm.yaml\n.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    Path("mine").mkdir()
+    Path("mine/slurm.yaml").write_text(block)
+    result = run("--config-dir", "mine", "--config-name", "slurm", "--cfg", "hydra", "model=mlp", "out=figures/cluster")
+    assert result.code == 0, result.err
+    launcher = OmegaConf.create(result.out).hydra.launcher
+    assert launcher._target_.endswith(".SlurmLauncher")
+    wanted = {"partition": "cpu", "cpus_per_task": 4, "mem_gb": 8, "timeout_min": 30, "array_parallelism": 20}
+    assert {key: launcher[key] for key in wanted} == wanted
+    job = run("--config-dir", "mine", "--config-name", "slurm", "--cfg", "job", "model=mlp", "out=figures/cluster")
+    assert "threads: 4" in job.out
+    explained = run("-m", "--config-dir", "mine", "--config-name", "slurm", "model=mlp,rnn", "explain=true", "out=o")
+    assert explained.code == 0
+    assert explained.out.count("job: ") == 2

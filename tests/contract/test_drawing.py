@@ -26,7 +26,7 @@ from torchlens.settings import catalog
 from torchlens.settings.compose import DrawRequest, resolve
 from torchlens.settings.options import DrawOptions
 from torchlens.settings.theme import ROLES, load_theme
-from torchlens.settings.view import CAPTION_LINES, view_names
+from torchlens.settings.view import CAPTION_LINES
 
 THEMES = catalog.names("theme")
 
@@ -104,28 +104,6 @@ def test_the_ramp_of_a_theme_runs_one_way_in_lightness_and_is_drawn(theme: str) 
     assert steps in (sorted(steps), sorted(steps, reverse=True))
     assert contrast(bar.cells[-1], scene.page.background) > contrast(bar.cells[0], scene.page.background)
     assert all(parse(color) for color in bar.cells)
-
-
-@pytest.mark.parametrize("view", view_names())
-@pytest.mark.parametrize("theme", THEMES)
-def test_every_view_draws_in_every_theme(view: str, theme: str) -> None:
-    for make in builders.SAMPLES.values():
-        _, scene, _ = draw(make(), view=view, theme=theme)
-        assert EMBEDDED.run(dot.write(scene), "svg").rstrip().endswith(b"</svg>")
-
-
-@pytest.mark.parametrize("view", view_names())
-def test_a_view_is_its_settings_spelled_out_plus_its_caption(view: str) -> None:
-    data = builders.demo()
-    _, with_view, request = draw(data, view=view)
-    assert request.view is not None
-    _, spelled, _ = draw(data, **request.view.draw)
-    assert with_view.nodes == spelled.nodes
-    assert with_view.edges == spelled.edges
-    assert with_view.boxes == spelled.boxes
-    own = {line.text for line in with_view.root if getattr(line, "kind", "") == "caption"}
-    assert own
-    assert [line for line in with_view.root if getattr(line, "text", None) not in own] == list(spelled.root)
 
 
 def test_the_names_that_settings_know_are_the_ones_that_are_written() -> None:

@@ -47,6 +47,23 @@ def test_the_commands_of_a_page_run(page: str, tmp_path: Path, monkeypatch: Any,
         )
 
 
+@pytest.mark.models
+def test_the_commands_of_the_readme_run(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    lines = [line for block in _blocks(text, "console") for line in block.splitlines() if line.startswith("torchlens")]
+    assert len(lines) >= 8
+    for line in lines:
+        words = shlex.split(line)[1:]
+        # One folder each: the default is named after the second it starts in.
+        folder = [] if "--help" in words or any(word.startswith("out=") for word in words) else [f"out=o{len(line)}"]
+        assert main([*words, *folder]) == 0, f"{line}\n{capsys.readouterr().err}"
+        printed = capsys.readouterr().out
+        settled = {"--help", "explain=true"} & set(words)
+        assert printed
+        assert settled or all(Path(path).stat().st_size > 500 for path in printed.splitlines())
+
+
 def test_the_pages_name_no_exit_code_or_key_that_is_not_there() -> None:
     from torchlens.runner import main as runner
     from torchlens.settings import catalog
@@ -56,3 +73,13 @@ def test_the_pages_name_no_exit_code_or_key_that_is_not_there() -> None:
     assert codes == {runner.OK, runner.FAILED, runner.REFUSED, runner.INTERRUPTED}
     rows = re.findall(r"^\| `(\w+)` \| `(\w+)/` \|", text, flags=re.MULTILINE)
     assert dict(rows) == catalog.GROUPS
+
+
+def test_no_page_has_commands_that_no_test_runs() -> None:
+    from torchlens.runner.pages import figure_set
+
+    for path in sorted(DOCS.glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        if _blocks(text, "console"):
+            # Commands of a page of figures: test_pages.py.
+            assert path.stem in PAGES or figure_set(text), f"add {path.stem!r} to PAGES"

@@ -53,6 +53,22 @@ def test_rolled_and_focused_drawings_fold_monotonely(start: int) -> None:
             assert is_coarser(plans[0], make(data, collapse="auto", **context))
 
 
+@pytest.mark.parametrize(("seed", "depth"), [(1045, 2), (1080, 2), (1195, 1000), (1195, 2)])
+def test_a_module_that_runs_in_several_places_is_counted_once(seed: int, depth: int) -> None:
+    """Rolled, a box of `depth=` and one of a step are one node, and no step shows more than the one before."""
+    data = random_trace(seed, size=20 + seed % 150)
+    context = {"rolled": True, "depth": depth}
+    full = make(data, rolled=True)
+    steps = plan_schedule(data, resolve(data, context)).steps
+    counts = [step.visible_count for step in steps]
+    assert counts == sorted(counts, reverse=True)
+    for step in steps[1:]:
+        plan = make(data, collapse=step.t, **context)
+        check_rolled(data, full, plan)
+        assert plan.collapse is not None
+        assert plan.collapse.nodes == step.visible_count
+
+
 @pytest.mark.parametrize("sample", builders.SAMPLES)
 def test_samples_fold_honestly_and_monotonely(sample: str) -> None:
     for context in CONTEXTS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests import builders
 from torchlens.base.errors import TorchLensWarning, UnavailableError
 from torchlens.drawings import draw_trace
 from torchlens.records.trace_data import TraceData
+from torchlens.settings.limits import Limits, load_limits
 
 
 class Block(nn.Module):
@@ -137,16 +139,48 @@ def test_a_readable_page_has_no_list(trace: tl.Trace, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["page.dot"]
 
 
-def test_a_trace_too_large_to_plan_refuses_its_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    text = Path("conf/collapse/limits.yaml").read_text() if Path("conf").is_dir() else ""
-    lines = [line for line in text.splitlines() if not line.startswith(("max_units", "pathological_factor"))]
-    (tmp_path / "collapse").mkdir()
-    (tmp_path / "collapse" / "limits.yaml").write_text("\n".join([*lines, "max_units: 5", "pathological_factor: 2"]))
-    monkeypatch.setenv("TORCHLENS_CONF", str(tmp_path))
-    data = builders.residual(8)
-    with pytest.warns(TorchLensWarning, match="collapse_pathological_skip"):
-        drawing = draw_trace(data, None, {"collapse": "auto"})
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Put other numbers in the place of the packaged limits."""
+
+    def change(**values: float) -> None:
+        known = {name: getattr(load_limits(), name) for name in Limits.__dataclass_fields__}
+        (tmp_path / "conf" / "collapse").mkdir(parents=True)
+        text = "".join(f"{name}: {value}\n" for name, value in {**known, **values}.items())
+        (tmp_path / "conf" / "collapse" / "limits.yaml").write_text(text)
+        monkeypatch.setenv("TORCHLENS_CONF", str(tmp_path / "conf"))
+
+    return change
+
+
+def test_a_trace_too_large_to_plan_refuses_its_plan(limits: Callable[..., None], tmp_path: Path) -> None:
+    limits(max_units=5, pathological_factor=2)
+    data = builders.residual(60)
+    with pytest.warns(TorchLensWarning) as told:
+        drawing = draw_trace(data, tmp_path / "page.dot", {"collapse": "auto"})
+    assert [getattr(w.message, "code", "") for w in told] == [
+        "collapse_pathological_skip",
+        "collapse_expansion_manifest",
+    ]
     with pytest.raises(UnavailableError, match=r"\[collapse_plan_unavailable\]") as caught:
         _ = drawing.collapse_plan
     assert caught.value.fields["reason"] == "collapse_ops_ceiling"
-    assert len(drawing.collapse_schedule.steps) == 1
+    assert [step.visible_count for step in drawing.collapse_schedule.steps] == [304]
+    written = json.loads((tmp_path / "page.dot.expansion.json").read_text())["units"]
+    assert [unit["address"] for unit in written] == [f"blocks.{k}" for k in range(60)]
+    assert {unit["hidden_ops"] for unit in written} == {5}
+    opened = draw_trace(data, None, written[0]["draw"])
+    assert len([node for node in opened._scene.nodes if node.name.startswith(("linear", "relu", "add"))]) >= 4
+
+
+def test_a_fallback_above_the_band_comes_with_a_list_of_what_can_be_opened(
+    limits: Callable[..., None], tmp_path: Path
+) -> None:
+    limits(max_units=50)
+    with pytest.warns(TorchLensWarning) as told:
+        drawing = draw_trace(_wide(), tmp_path / "page.dot", {"collapse": "max"})
+    assert {getattr(w.message, "code", "") for w in told} >= {"collapse_budget_fallback", "collapse_expansion_manifest"}
+    assert drawing.collapse_plan.planner == "linear_fallback"
+    assert len(json.loads((tmp_path / "page.dot.expansion.json").read_text())["units"]) == 60
+    lines = [getattr(line, "text", "") for line in drawing._scene.root]
+    assert "collapse: folded by the simple planner" in lines

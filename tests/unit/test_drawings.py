@@ -17,7 +17,7 @@ import pytest
 from pypdf import PdfReader
 
 from tests import builders
-from torchlens import drawings
+from torchlens import drawings, settled
 from torchlens.base.errors import (
     EngineError,
     EvidenceError,
@@ -25,9 +25,9 @@ from torchlens.base.errors import (
     TorchLensWarning,
     UnknownNameError,
 )
-from torchlens.drawings import Drawing, draw_trace, prepare
+from torchlens.drawings import Drawing, draw_trace
 from torchlens.records.trace_data import TraceData
-from torchlens.render import layouts
+from torchlens.render import layouts, rendered
 from torchlens.render.graphviz import GraphvizEngine
 
 
@@ -242,14 +242,14 @@ def test_save_uses_the_resolution_and_the_engine_of_the_drawing(
     drawing.save("a.png")
     assert Path("a.png").read_bytes() == draw_trace(data, "b.png", {"dpi": 72}).data
     seen: list[str | None] = []
-    make = drawings.make_artifact
+    make = rendered.make_artifact
 
     def remember(*args: object, **options: object) -> object:
         seen.append(options["engine"])  # type: ignore[arg-type]
         return make(*args, **{**options, "engine": None})  # type: ignore[arg-type]
 
-    monkeypatch.setattr(drawings, "make_artifact", remember)
-    monkeypatch.setattr(drawings, "require_engine", lambda *args: None)
+    monkeypatch.setattr(rendered, "make_artifact", remember)
+    monkeypatch.setattr(settled, "require_engine", lambda *args: None)
     draw_trace(data, None, {"engine": "system"}).save("c.svg")
     assert seen == ["system"]
 
@@ -299,7 +299,7 @@ def test_show_in_a_notebook_displays_and_opens_nothing(data: TraceData, monkeypa
     display.display = shown.append  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
-    monkeypatch.setattr(drawings.webbrowser, "open", lambda url: pytest.fail("a viewer was opened"))
+    monkeypatch.setattr(rendered.webbrowser, "open", lambda url: pytest.fail("a viewer was opened"))
     drawing = draw_trace(data, None, {})
     drawing.show()
     assert shown == [drawing]
@@ -307,8 +307,8 @@ def test_show_in_a_notebook_displays_and_opens_nothing(data: TraceData, monkeypa
 
 def test_show_in_a_terminal_opens_the_file(data: TraceData, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(drawings, "in_notebook", lambda: False)
-    monkeypatch.setattr(drawings.webbrowser, "open", opened.append)
+    monkeypatch.setattr(rendered, "in_notebook", lambda: False)
+    monkeypatch.setattr(rendered.webbrowser, "open", opened.append)
     draw_trace(data, "x.pdf", {})
     assert opened == []
     draw_trace(data, "x.pdf", {"open_viewer": True})
@@ -324,7 +324,7 @@ def test_the_terminal_of_ipython_is_no_notebook(monkeypatch: pytest.MonkeyPatch)
     ipython = types.ModuleType("IPython")
     ipython.get_ipython = types.SimpleNamespace  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", ipython)
-    assert not drawings.in_notebook()
+    assert not rendered.in_notebook()
 
 
 # -- facts
@@ -379,44 +379,6 @@ def test_missing_evidence_is_refused(data: TraceData) -> None:
     data.nodes.time_s = [None] * len(data.nodes)
     with pytest.raises(EvidenceError):
         draw_trace(data, "x.svg", {"view": "speed"})
-    assert list(Path().iterdir()) == []
-
-
-# -- before a model runs
-@pytest.mark.parametrize(
-    ("path", "given", "code"),
-    [
-        (None, {"view": "sped"}, "draw_view_invalid"),
-        (None, {"theme": "drak"}, "visualization_theme_invalid"),
-        ("missing/x", {}, "output_path_invalid"),
-        ("x.svg", {"file_format": "png"}, "file_format_conflict"),
-        ("x.gif", {}, "file_format_invalid"),
-        ("x", {"pdf_font": "missing.ttf"}, "pdf_font_invalid"),
-        (None, {"depth": 0}, "draw_depth_invalid"),
-    ],
-)
-def test_prepare_refuses_what_needs_no_trace(path: str | None, given: dict[str, object], code: str) -> None:
-    with pytest.raises(InvalidArgumentError) as caught:
-        prepare(path, given)
-    assert caught.value.code == code
-
-
-def test_prepare_refuses_unknown_keywords() -> None:
-    with pytest.raises(TypeError, match="color_by"):
-        prepare(None, {"colour_by": "time"})
-
-
-def test_prepare_refuses_a_missing_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(EngineError) as caught:
-        prepare("x.pdf", {"engine": "system"})
-    assert caught.value.code == "render_engine_unavailable"
-    prepare("x.dot", {"engine": "system"})
-
-
-def test_prepare_accepts_what_is_fine_and_writes_nothing() -> None:
-    prepare("x.pdf", {"view": "speed", "theme": "paper", "engine": "embedded"})
-    prepare(None, {})
     assert list(Path().iterdir()) == []
 
 

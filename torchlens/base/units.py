@@ -96,7 +96,8 @@ def range_text(lo: float, hi: float, unit: Unit) -> tuple[str, str]:
 
     An end below a thousandth of that unit has a unit of its own, so that no end is a row of zeros; of bytes one that is
     less than the unit, as no byte is broken.
-    lo and hi are in the base unit, the plain numbers of the empty unit have their own each.
+    lo and hi are in the base unit, the plain numbers of the empty unit have their own each. A time that is both ends
+    reads in milliseconds from a tenth of one on.
     range_text(98e-6, 1.46e-3, "s") == ("0.098 ms", "1.46 ms").
     """
     if not unit:
@@ -106,6 +107,8 @@ def range_text(lo: float, hi: float, unit: Unit) -> tuple[str, str]:
         return f"0 {unit}", f"0 {unit}"
     full = _reaches_kilobyte if unit == "B" else _reaches_thousand
     scaled, name = _scaled(largest, _SCALES[unit], full)
+    if lo == hi and name == "us" and round(abs(scaled), 1) >= 100:
+        scaled, name = scaled / 1000, "ms"
     factor = largest / scaled
 
     def text(end: float) -> str:

@@ -255,6 +255,7 @@ class ModuleTable:
                 index, self._addresses[index][0], tuple(self._addresses[index][1:]), type(module).__name__,
                 parents[index], tuple(children[index]), getattr(module, "training", False), tuple(calls[index]),
                 tuple(params.get(index, ())), tuple(buffers.get(index, ())), self._registered[index],
+                f"{type(module).__module__}.{type(module).__qualname__}",
             )
             for index, module in enumerate(self._modules)
         ]  # fmt: skip

@@ -34,7 +34,7 @@ class Session:
         self.modules = ModuleTable(model)
         self.forward_classes = forward_classes(self.modules.all())
         self._params_before = sum(state > 0 for state in self.modules.state.values())
-        self._measures = Measures(options)
+        self._measures = Measures(options, [tensor for tensor, state in self.modules.owned() if state > 0])
         self.log = EventLog(self.modules, None, self._measures.observers)
         self.recorder = recorder(self.log)
         self.doorkeeper = Doorkeeper(self.recorder)

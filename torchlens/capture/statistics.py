@@ -7,13 +7,14 @@ or under `DisableTorchFunction`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterable, Iterator
 
 import torch
 
 from torchlens.capture.kinds import PLAIN_TYPES
-from torchlens.capture.tensors import flat_tensors, undispatched
-from torchlens.records.payloads import OutStats
+from torchlens.capture.tensors import NO_VERSION, flat_tensors, undispatched, version_of
+from torchlens.records.payloads import Held, OutStats
 
 # Elements looked at together: their double precision copy stays at 8 MB, whatever the size of the tensor.
 _CHUNK = 1 << 20
@@ -40,6 +41,46 @@ def stats_of(out: object) -> Stats:
     A tensor of a user's own class is not asked: it would answer with the user's code.
     """
     return tuple([_stats(tensor) if type(tensor) in PLAIN_TYPES else None for tensor in flat_tensors(out)])
+
+
+class WatchedParameters:
+    """What parameters hold, as long as nobody has written to them since the forward began. Keeps none of them alive."""
+
+    def __init__(self, params: Iterable[torch.Tensor]) -> None:
+        self._params = [(weakref.ref(param), version_of(param)) for param in params]
+
+    def held(self, index: int) -> Held:
+        """What the values of a parameter hold now; not known if it is gone, has changed, or came during the run."""
+        ref, version = self._params[index] if index < len(self._params) else (_gone, NO_VERSION)
+        tensor = ref()
+        if tensor is None or version == NO_VERSION or version_of(tensor) != version:
+            return Held((), False)
+        return held_by(tensor)
+
+
+def _gone() -> None:
+    return None
+
+
+def held_by(tensor: torch.Tensor) -> Held:
+    """Which numbers that are not finite a tensor holds. Reads the values once, and copies none if all are finite."""
+    if type(tensor) not in PLAIN_TYPES:
+        return Held((), False)
+    try:
+        if undispatched(lambda: _is_finite(tensor.detach())):
+            return Held()
+    except _UNREADABLE:
+        pass
+    stats = _stats(tensor)
+    return Held((), False) if stats is None else stats.held
+
+
+def _is_finite(tensor: torch.Tensor) -> bool:
+    """Whether the extremes of a dense tensor of real numbers are finite; a nan is both of them."""
+    if not tensor.numel() or tensor.layout is not torch.strided or tensor.device.type == "meta":
+        return False
+    low, high = torch.aminmax(tensor)
+    return math.isfinite(low.item()) and math.isfinite(high.item())
 
 
 def _stats(tensor: torch.Tensor) -> OutStats | None:

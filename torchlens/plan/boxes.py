@@ -1,9 +1,10 @@
-"""Which module calls are drawn as one node (`depth=`), and which are open with a frame around their nodes."""
+"""Which module calls are drawn as one node (`depth=`, rules), and which are open with a frame around their nodes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from torchlens.plan.collapse.rules import NO_RULES, Verdicts
 from torchlens.plan.focus import OUTSIDE
 from torchlens.plan.graph import PlanBox
 from torchlens.plan.rectangles import Works
@@ -11,17 +12,29 @@ from torchlens.plan.select import Selection
 from torchlens.records.trace_data import TraceData
 
 
-def boxed_calls(data: TraceData, works: Works, levels: list[int], depth: int) -> list[int | None]:
+def boxed_calls(
+    data: TraceData, works: Works, levels: list[int], depth: int, rules: Verdicts = NO_RULES
+) -> list[int | None]:
     """Per call, the call drawn as one node that it lies in (or is), None where all is open.
 
-    A call at nesting level `depth` (1 = called by what the page shows) is one node if it holds more than one op.
+    A call at nesting level `depth` (1 = called by what the page shows) is one node if it holds more than one op; so is,
+    at any level, a call of a module that a rule folds. One that has to stay open hands `depth` on to the calls in it.
     """
     boxed: list[int | None] = []
     for c, call in enumerate(data.calls):
         above = None if call.parent is None else boxed[call.parent]
-        folds = levels[c] == depth and works.inside[c] > 1
-        boxed.append(c if above is None and folds else above)
+        if above is None and call.module not in rules.stays:
+            deep = levels[c] >= depth and works.inside[c] > 1
+            ruled = call.module in rules.folds and levels[c] > 0 and _ran(data, works, c, rules) > 1
+            above = c if deep or ruled else None
+        boxed.append(above)
     return boxed
+
+
+def _ran(data: TraceData, works: Works, call: int, rules: Verdicts) -> int:
+    """How many ops ran in a call, those that leave the page among them."""
+    start, end = data.calls[call].span
+    return works.inside[call] + (sum(i in rules.hides for i in range(start, end)) if rules.hides else 0)
 
 
 def framed_calls(
@@ -32,6 +45,7 @@ def framed_calls(
     levels: list[int],
     depth: int,
     rolled: bool,
+    rules: Verdicts = NO_RULES,
 ) -> list[bool]:
     """Per call, whether it gets a frame.
 
@@ -53,7 +67,7 @@ def framed_calls(
         elif works.sole[c]:
             framed.append(holds_state[c])
         else:
-            framed.append(levels[c] < depth)
+            framed.append(levels[c] < depth or data.calls[c].module in rules.stays)
     return framed
 
 

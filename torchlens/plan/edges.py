@@ -1,18 +1,20 @@
 """The arrows: one per tensor that one node hands to another, merged where both ends and the label are the same.
 
 Arguments are named where their order matters; in a rolled figure an arrow says which passes used it. A buffer that is
-not drawn still passes on what an op wrote into it, unless it is routine bookkeeping.
+not drawn still passes on what an op wrote into it, unless it is routine bookkeeping. Around ops that a rule left out
+leads one dashed arrow from each node to each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from torchlens.base.units import passes_text
 from torchlens.ops.families import is_commutative
 from torchlens.plan.arms import Arms, entered_arms, summarize
-from torchlens.plan.graph import CLOSED, STUBS, Arm, PlanEdge, PlanNode, Position, Tensor
+from torchlens.plan.graph import CLOSED, STUBS, Arm, PlanEdge, PlanNode, Position
+from torchlens.plan.hide import Gaps
 from torchlens.plan.roll import Groups, writer_of
 from torchlens.plan.select import Selection, origins
 from torchlens.records.ops import ArgRef
@@ -20,13 +22,25 @@ from torchlens.records.trace_data import TraceData
 
 CROWDED = 4
 _ELEMENTS = "*"
-Key = tuple[int, int, Position | None, int | None, bool]
+# tail, head, argument, output, whether the dependency is late, whether left out ops are between
+Key = tuple[int, int, Position | None, int | None, bool, bool]
+
+
+class _Link(NamedTuple):
+    """One tensor that a trace node reads. over, arms: of a way around left out ops, these ops and the arms entered."""
+
+    ref: ArgRef
+    source: int
+    output: int
+    over: tuple[int, ...] = ()
+    arms: tuple[Arm, ...] = ()
 
 
 @dataclass(slots=True)
 class _Arrow:
     """What has been seen of one arrow. elements: of a list argument, those it feeds; per_pass: tensors in each pass;
-    arms: by pass, those that it leads into; shapes: of the tensors that pass.
+    arms: by pass, those that it leads into; shapes: of the tensors that pass, and arriving: at the end of a way around
+    left out ops; over: these ops, or their layers; positions: arguments that such a way feeds; read: tensors counted.
     """
 
     elements: dict[int, None] = field(default_factory=dict[int, None])
@@ -35,6 +49,10 @@ class _Arrow:
     per_pass: dict[int, int] = field(default_factory=dict[int, int])
     arms: dict[int, dict[Arm, None]] = field(default_factory=dict[int, dict[Arm, None]])
     shapes: dict[tuple[int, ...] | None, None] = field(default_factory=dict[tuple[int, ...] | None, None])
+    arriving: dict[tuple[int, ...] | None, None] = field(default_factory=dict[tuple[int, ...] | None, None])
+    over: dict[int, None] = field(default_factory=dict[int, None])
+    positions: dict[Position | None, None] = field(default_factory=dict[Position | None, None])
+    read: set[tuple[int, ArgRef]] = field(default_factory=set[tuple[int, ArgRef]])
     dashed: bool = True
     crowded: bool = False
 
@@ -49,6 +67,7 @@ class EdgeDrawer:
     nodes: list[PlanNode]
     boxed: list[int | None]
     rolled: bool
+    gaps: Gaps
 
     def draw(self) -> list[PlanEdge]:
         """All arrows, by target in trace order."""
@@ -57,21 +76,28 @@ class EdgeDrawer:
         for target, refs in enumerate(self.data.nodes.parents):
             if refs and self.groups.head(target) >= 0 and not self.selection.hidden[target]:
                 self._read(target, refs, arrows, arms)
-        plain = {key[:2] for key in arrows if not key[4]}
-        return [self._finish(key, arrow) for key, arrow in arrows.items() if not key[4] or key[:2] not in plain]
+        plain = {(*key[:2], key[5]) for key in arrows if not key[4]}
+        return [
+            self._finish(key, arrow) for key, arrow in arrows.items() if not key[4] or (*key[:2], key[5]) not in plain
+        ]
 
     def _read(self, target: int, refs: tuple[ArgRef, ...], arrows: dict[Key, _Arrow], arms: Arms) -> None:
         """Add what one trace node reads."""
         head = self.groups.head(target)
-        seen = [(ref, tensor) for ref in refs for tensor in self._origins(ref, target)]
-        arguments = sum(not ref.late for ref, _ in seen)
+        seen = self._links(target, refs, arms)
+        arguments = sum(not link.ref.late for link in seen if not link.over)
+        arguments += len({link.ref for link in seen if link.over and not link.ref.late})
         named = arguments > 1 and self.nodes[head].kind == "op" and not self._commutes(target)
-        for ref, (source, output) in seen:
+        for link in seen:
+            ref, source, output, over, _ = link
             tail = self.groups.tail(source)
             if tail == head and self._inside(source, target):
                 continue
             position, element = self._position(ref, tail) if named and not ref.late else (None, None)
-            key = (tail, head, position, self._tail_output(tail, head, source, output), ref.late)
+            if over:
+                key = (tail, head, None, None, ref.late, True)
+            else:
+                key = (tail, head, position, self._tail_output(tail, head, source, output), ref.late, False)
             arrow = arrows.get(key)
             if arrow is None:
                 arrow = arrows[key] = _Arrow()
@@ -81,23 +107,53 @@ class EdgeDrawer:
             arrow.sources[self._pass_of(source, tail)] = None
             arrow.shapes[self._shape(source, output, target)] = None
             reader = self._pass_of(target, head)
-            arrow.per_pass[reader] = arrow.per_pass.get(reader, 0) + 1
-            if entered := arms.get((ref.node, target)):
+            if not over or (target, ref) not in arrow.read:
+                arrow.per_pass[reader] = arrow.per_pass.get(reader, 0) + 1
+            if over:
+                self._lead_around(arrow, link, target, position)
+            if entered := link.arms or arms.get((ref.node, target)):
                 arrow.arms.setdefault(reader, {}).update(dict.fromkeys(entered))
-            arrow.dashed = arrow.dashed and not self.data.from_input[source]
+            arrow.dashed = arrow.dashed and (bool(over) or not self.data.from_input[source])
             arrow.crowded = arrow.crowded or arguments >= CROWDED
+
+    def _lead_around(self, arrow: _Arrow, link: _Link, target: int, position: Position | None) -> None:
+        """Note what an arrow around left out ops passes over, and what arrives."""
+        layer = self.data.nodes.layer
+        arrow.over.update(dict.fromkeys(layer[op] if self.rolled else op for op in link.over))
+        arrow.positions[position] = None
+        arrow.read.add((target, link.ref))
+        arrow.arriving[self._shape(link.ref.node, link.ref.output, target)] = None
+
+    def _links(self, target: int, refs: tuple[ArgRef, ...], arms: Arms) -> list[_Link]:
+        """Where its tensors come from as drawn, in the order of the arguments."""
+        direct: list[_Link] = []
+        starts: list[tuple[ArgRef, int]] = []
+        for ref in refs:
+            for node, output in origins(self.data, self.selection, ref):
+                if node in self.gaps.ops:
+                    starts.append((ref, node))
+                elif self._is_source(node, target):
+                    direct.append(_Link(ref, node, output))
+        if not starts:
+            return direct
+        ways = self.gaps.bridges(target, starts, lambda source, reader: arms.get((source, reader), ()))
+        around = [
+            _Link(way.ref, *tensor, over, entered)
+            for way in ways
+            for tensor, over, entered in zip(way.sources, way.over, way.arms, strict=True)
+        ]
+        place = {ref: k for k, ref in enumerate(refs)}
+        return sorted([*direct, *around], key=lambda link: place[link.ref])
 
     def _shape(self, source: int, output: int, target: int) -> tuple[int, ...] | None:
         """Shape of what passes. An op that updates a buffer in passing hands it other numbers than it returns."""
         outs, kinds = self.data.nodes.outs, self.data.nodes.kind
         return outs[target][0].shape if kinds[target] == "buffer" and outs[target] else outs[source][output].shape
 
-    def _origins(self, ref: ArgRef, target: int) -> Iterator[Tensor]:
-        """Where a tensor comes from as drawn; what passes by a focused module is not."""
+    def _is_source(self, node: int, target: int) -> bool:
+        """Whether a trace node is where an arrow comes from; what passes by a focused module is not."""
         inside = self.selection.inside
-        for node, output in origins(self.data, self.selection, ref):
-            if self.groups.tail(node) >= 0 and (inside is None or inside[node] or inside[target]):
-                yield node, output
+        return self.groups.tail(node) >= 0 and (inside is None or inside[node] or inside[target])
 
     def _position(self, ref: ArgRef, tail: int) -> tuple[Position, int | None]:
         """The argument fed, and the element of a list where one node that stands for much feeds several of them."""
@@ -139,7 +195,9 @@ class EdgeDrawer:
         return self.data.nodes.pass_number[node if writer is None else writer]
 
     def _finish(self, key: Key, arrow: _Arrow) -> PlanEdge:
-        tail, head, position, output, _ = key
+        tail, head, position, output, *_ = key
+        if len(arrow.positions) == 1:
+            (position,) = arrow.positions
         if position and arrow.elements:
             position = (*position[:-1], passes_text(arrow.elements))
         source, target = self.nodes[tail], self.nodes[head]
@@ -164,4 +222,6 @@ class EdgeDrawer:
             min(counts) if min(counts) < tensors and self.rolled else 0,
             summarize(arrow.arms, arrow.per_pass) if arrow.arms else (),
             tuple(arrow.shapes),
+            len(arrow.over),
+            tuple(arrow.arriving),
         )

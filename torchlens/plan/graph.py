@@ -83,7 +83,9 @@ class PlanEdge(NamedTuple):
     the source's several outputs, None where there is one; in_passes and out_passes: the passes of target and source
     that used it, empty where all did; tensors: how many it stands for, and fewest: in the pass with the fewest, 0 where
     all are alike; back: it points against the flow; arms: those that it leads into; shapes: of the tensors
-    that pass, each once, None for one that has none.
+    that pass, each once, None for one that has none; over: how many ops a rule left out on the ways from source to
+    target, of a rolled figure how many layers, 0 for an arrow of the trace; arriving: of such an arrow, the shapes at
+    its end.
     """
 
     source: int
@@ -99,6 +101,8 @@ class PlanEdge(NamedTuple):
     fewest: int = 0
     arms: tuple[Entry, ...] = ()
     shapes: tuple[tuple[int, ...] | None, ...] = ()
+    over: int = 0
+    arriving: tuple[tuple[int, ...] | None, ...] = ()
 
 
 @dataclass(slots=True)
@@ -126,7 +130,7 @@ class Focus(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is on the page, in trace order. rolled: each layer once; focus: None for the whole model; collapse: how it
-    was folded.
+    was folded; left_out: the ops that rules took off the page and no node stands for, ascending.
     """
 
     rolled: bool
@@ -135,6 +139,7 @@ class Plan:
     boxes: tuple[PlanBox, ...]
     focus: Focus | None = None
     collapse: CollapsePlan | None = None
+    left_out: tuple[int, ...] = ()
 
 
 class Tally(NamedTuple):

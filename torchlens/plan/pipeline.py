@@ -2,42 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torchlens.plan.boxes import Frames, boxed_calls, framed_calls
 from torchlens.plan.collapse.board import Cut
 from torchlens.plan.collapse.nodes import capsule_node, frame_of
 from torchlens.plan.collapse.planner import empty_plan, fold_drawing, make_schedule
+from torchlens.plan.collapse.rules import judge, warn_of
 from torchlens.plan.collapse.schedule import CollapseSchedule
 from torchlens.plan.collapse.units import Base
 from torchlens.plan.edges import EdgeDrawer
 from torchlens.plan.focus import Boundary, call_levels, find_focus, restrict
 from torchlens.plan.graph import MODULE, OUTPUTS, Focus, Plan, PlanNode, Tensor, buffer_versions
+from torchlens.plan.hide import Gaps
 from torchlens.plan.rectangles import Works, close_boxes, find_works
 from torchlens.plan.roll import Groups, group_nodes, node_addresses
 from torchlens.plan.select import Selection, select
 from torchlens.plan.stubs import add_copies
 from torchlens.records.trace_data import TraceData
-from torchlens.settings.compose import DrawRequest
+from torchlens.settings.compose import UNSET, DrawRequest, SettingLayer
+from torchlens.settings.rules import read_rules
 
 
 def make_plan(data: TraceData, request: DrawRequest) -> Plan:
-    """Decide what is on the page: module, rolled, depth, show_buffers, show_orphans, collapse and fold_repeats.
+    """Decide what is on the page: module, rolled, depth, show_buffers, show_orphans, collapse and its rules, folds.
 
-    The cost is linear in the trace.
-    Raises: UnknownNameError[module_not_found], InvalidArgumentError[module_not_called].
+    The cost is linear in the trace, and in the ways around ops that rules leave out.
+    Raises: UnknownNameError[module_not_found], InvalidArgumentError[module_not_called, collapse_bridges_excessive].
+    Warns: collapse_rule_unused, collapse_rule_test_kept, and what `fold_drawing` does.
     """
     options = request.options
     full, focus, boundary = full_drawing(data, request)
+    warn_of(data, full.rules, of_unused=_is_for_this(request))
     selection, works, levels, boxed, groups = full.selection, full.works, full.levels, full.boxed, full.groups
     folded = fold_drawing(full, request, focus.members if focus else None)
     if folded is not None:
         works, boxed = folded.cut.fold_works(works), folded.cut.boxed
         groups = group_nodes(data, selection, works, boxed, options.rolled, boundary, folded.cut)
-    framed = framed_calls(data, works, selection, boxed, levels, options.depth, options.rolled)
+    framed = framed_calls(data, works, selection, boxed, levels, options.depth, options.rolled, full.rules)
     frames = Frames(data, framed, options.rolled)
     nodes = _make_nodes(data, selection, works, boxed, groups, frames, folded.cut if folded else None)
-    edges = EdgeDrawer(data, selection, groups, nodes, boxed, options.rolled).draw()
+    gaps = Gaps(data, selection, groups.owner, lambda node: groups.tail(node) >= 0)
+    edges = EdgeDrawer(data, selection, groups, nodes, boxed, options.rolled, gaps).draw()
     collapse = folded.plan if folded else empty_plan(request, len(nodes))
-    return add_copies(Plan(options.rolled, tuple(nodes), tuple(edges), frames.finish(), focus, collapse))
+    left_out = tuple(sorted(gaps.ops))
+    return add_copies(Plan(options.rolled, tuple(nodes), tuple(edges), frames.finish(), focus, collapse, left_out))
+
+
+def _is_for_this(request: DrawRequest) -> bool:
+    """Whether the rules were written for this drawing: those of a theme, view or collapse file serve any."""
+    label = request.origin["collapse_rules"]
+    return label != UNSET and SettingLayer.of(label) > SettingLayer.ENCODING
 
 
 def plan_schedule(data: TraceData, request: DrawRequest) -> CollapseSchedule:
@@ -54,12 +69,14 @@ def full_drawing(data: TraceData, request: DrawRequest) -> tuple[Base, Focus | N
     if focus is not None:
         selection, boundary = restrict(data, selection, focus)
     levels = call_levels(data, focus.calls if focus else (0,))
+    rules = judge(data, read_rules(options.collapse_rules), levels, selection)
+    selection = replace(selection, left_out=rules.hides)
     works = find_works(data, selection)
-    boxed = boxed_calls(data, works, levels, options.depth)
-    works = close_boxes(data, selection, works, boxed)
+    boxed = boxed_calls(data, works, levels, options.depth, rules)
+    works = close_boxes(data, selection, works, boxed, rules.folds)
     groups = group_nodes(data, selection, works, boxed, options.rolled, boundary)
     bundles = not options.rolled and not options.show_containers
-    return Base(data, selection, works, levels, boxed, groups, options.rolled, bundles), focus, boundary
+    return Base(data, selection, works, levels, boxed, groups, options.rolled, bundles, rules), focus, boundary
 
 
 def _make_nodes(

@@ -1,12 +1,13 @@
 """The rectangle rule: which op is a module call's whole work.
 
 An op is, if the call is the innermost one around it and it is the only op that the module ran itself: the module ran
-as this one op, or the rest ran in its submodules and this op is what it returned. Bookkeeping on buffers is no work.
+as this one op, or the rest ran in its submodules and this op is what it returned. Bookkeeping on buffers is no work,
+nor is what `collapse_rules=` leaves out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from torchlens.plan.select import Selection
@@ -16,7 +17,7 @@ from torchlens.records.trace_data import TraceData
 @dataclass(frozen=True, slots=True)
 class Works:
     """op: per call, the op that is its whole work, or None; sole: per call, whether the module ran as that one op;
-    inside: per call, how many ops ran in it and below, bookkeeping left out.
+    inside: per call, how many ops ran in it and below, bookkeeping and what rules leave out not counted.
     """
 
     op: list[int | None]
@@ -34,7 +35,7 @@ def find_works(data: TraceData, selection: Selection) -> Works:
     count = len(data.calls)
     own: list[list[int]] = [[] for _ in range(count)]
     for i in data.op_indexes:
-        if selection.used[i] and not selection.bookkeeping[i]:
+        if selection.used[i] and not selection.bookkeeping[i] and i not in selection.left_out:
             own[data.nodes.call[i]].append(i)
     inside = [len(ops) for ops in own]
     for call in range(count - 1, 0, -1):
@@ -70,9 +71,19 @@ def is_read_inside(data: TraceData, selection: Selection, call: int, op: int) ->
     return any(start <= child < end and not selection.hidden[child] for child in data.children[op])
 
 
-def close_boxes(data: TraceData, selection: Selection, works: Works, boxed: Sequence[int | None]) -> Works:
-    """The rectangles beside boxes; an op that its own module goes on with lies in the box."""
+def close_boxes(
+    data: TraceData,
+    selection: Selection,
+    works: Works,
+    boxed: Sequence[int | None],
+    whole: Collection[int] = (),
+) -> Works:
+    """The rectangles beside boxes; an op that its own module goes on with lies in the box.
+
+    whole: modules whose boxes hold also the op that else stands beside it.
+    """
     inside = [
-        boxed[c] == c and op is not None and is_read_inside(data, selection, c, op) for c, op in enumerate(works.op)
+        boxed[c] == c and op is not None and (data.calls[c].module in whole or is_read_inside(data, selection, c, op))
+        for c, op in enumerate(works.op)
     ]
     return replace(works, op=[None if gone else op for gone, op in zip(inside, works.op, strict=True)])

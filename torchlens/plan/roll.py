@@ -92,7 +92,7 @@ def group_nodes(
                 groups.feeds[i] = grouping.add(i, (FROM, key), stub=FROM)
             if boundary.reads[i]:
                 groups.reads[i] = grouping.add(i, (TO, key), stub=TO)
-        if selection.orphans[i]:
+        if selection.orphans[i] and i not in selection.left_out:
             groups.owner[i] = grouping.add(i, ("orphan", _own_key(data, i, rolled)))
         if not selection.used[i]:
             continue
@@ -105,7 +105,7 @@ def group_nodes(
         if call is not None and works.op[call] != i:
             key = (MODULE, data.calls[call].module if rolled else call)
             groups.owner[i] = grouping.add(i, key, box=True)
-        elif not selection.hidden[i]:
+        elif not selection.hidden[i] and i not in selection.left_out:
             groups.owner[i] = grouping.add(i, _own_key(data, i, rolled))
     return groups
 

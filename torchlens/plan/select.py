@@ -19,7 +19,8 @@ class Selection:
 
     used: on the page, no orphan; orphans: an orphan that is drawn, apart from the rest; hidden: a buffer or bookkeeping
     op that is not drawn on its own; routine: a buffer that serves bookkeeping only; bookkeeping: an op between such
-    buffers, which is no work of its module; inside: belongs to the focused module, None without one.
+    buffers, which is no work of its module; inside: belongs to the focused module, None without one; left_out: the ops
+    that `collapse_rules=` takes off the page where no box holds them.
     """
 
     used: list[bool]
@@ -28,6 +29,7 @@ class Selection:
     routine: list[bool]
     bookkeeping: list[bool]
     inside: list[bool] | None = None
+    left_out: frozenset[int] = frozenset()
 
     def drawn(self, node: int) -> bool:
         """Whether a trace node is on the page by itself or in a box."""

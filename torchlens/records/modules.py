@@ -11,7 +11,8 @@ class ModuleRecord:
 
     address: first dotted path, "" for the root; aliases: its other paths; parent: index of the enclosing module or
     None for the root; calls: indexes into `TraceData.calls`, empty if it never ran; params and buffers: indexes of the
-    ones it owns itself; registered: False for a module met only by running (kept in a plain list).
+    ones it owns itself; registered: False for a module met only by running (kept in a plain list); qualified_name: of
+    the class, with its Python module, empty if that was not recorded.
     """
 
     index: int
@@ -25,6 +26,7 @@ class ModuleRecord:
     params: tuple[int, ...]
     buffers: tuple[int, ...]
     registered: bool = True
+    qualified_name: str = ""
 
 
 @dataclass(slots=True)

@@ -3,6 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+NAN, POSINF, NEGINF = KINDS = ("nan", "posinf", "neginf")
+FINITE, MIXED, UNCHECKED = "finite", "mixed", "unchecked"
+
+
+class Held(NamedTuple):
+    """Which numbers that are not finite some values hold.
+
+    kinds: of `KINDS`, in that order; known: whether all of the values were looked at.
+    """
+
+    kinds: tuple[str, ...] = ()
+    known: bool = True
+
+    @property
+    def state(self) -> str:
+        """One word: finite, nan, posinf, neginf, mixed or unchecked. What was found counts, whatever was not seen."""
+        if self.kinds:
+            return self.kinds[0] if len(self.kinds) == 1 else MIXED
+        return FINITE if self.known else UNCHECKED
 
 
 @dataclass(slots=True)
@@ -31,3 +52,9 @@ class OutStats:
     def is_finite(self) -> bool:
         """Whether every element is a number."""
         return self.n_finite == self.numel
+
+    @property
+    def held(self) -> Held:
+        """What the tensor holds beside finite numbers."""
+        counts = zip(KINDS, (self.n_nan, self.n_posinf, self.n_neginf), strict=True)
+        return Held(tuple([kind for kind, count in counts if count]))

@@ -16,7 +16,7 @@ from torchlens.records.flow import Branches
 from torchlens.records.labels import call_key
 from torchlens.records.modules import ModuleCall, ModuleRecord
 from torchlens.records.ops import ArgRef, CallSite, Cost, LayerRecord, OpRecord
-from torchlens.records.payloads import OutStats
+from torchlens.records.payloads import Held, OutStats
 from torchlens.records.provenance import Environment, InputProvenance, Outcome
 from torchlens.records.state import BufferRecord, ParamRecord
 from torchlens.records.tensors import TensorSpec
@@ -114,6 +114,8 @@ class TraceData:
     annotations: dict[str, object] = field(default_factory=dict)
     # Bytes that autograd kept for the backward pass, each storage once; None if not measured.
     saved_for_backward: int | None = None
+    # What each parameter held while the forward ran; empty if none was looked at.
+    param_values: Sequence[Held] = ()
     # "joined" if every op was found in the profiler's session, else why not; None without a session.
     kernel_join: str | None = None
     _records: dict[int, OpRecord] = field(default_factory=dict, repr=False)

@@ -6,13 +6,12 @@ graph's own names are a counter's, never a user's. Ids (`relu_1_2:2`, `cluster:f
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from torchlens.base.units import ELLIPSIS
 from torchlens.render.dot_nodes import SOURCE, NodeWriter
-from torchlens.render.dot_text import TABLE, Html, attribute_list, html, number, quote, quote_label, strong
+from torchlens.render.dot_text import TABLE, Html, attribute_list, html, number, quote, quote_label, safe_id, strong
 from torchlens.render.placement import FREE, Placement
 from torchlens.scene.model import (
     BarLine,
@@ -43,7 +42,6 @@ BEHIND = " " * 12
 # Points beside the line and below the underline of an arm.
 ARM_ASIDE, UNDERLINE_GAP = 12, 4
 
-_UNSAFE_ID = re.compile(r"[^A-Za-z0-9_.:>~-]")
 _NARROW, _WIDE = frozenset(" .,:;'!|()[]ijlftIr"), frozenset("mwMW@%")
 _PLAIN = 'BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0" ALIGN="LEFT"'
 
@@ -82,7 +80,7 @@ class _Ids:
         self._taken: dict[str, int] = {}
 
     def take(self, name: str) -> str:
-        safe = _UNSAFE_ID.sub("_", name[:ID_LIMIT])
+        safe = safe_id(name[:ID_LIMIT])
         count = self._taken.get(safe, 0)
         while True:
             count += 1
@@ -183,7 +181,9 @@ def _root_line(line: RootLine, bold: bool) -> str:
         return _strip([f"{line.low} ", bar, f" {line.high}"], width, BAR_HEIGHT, line, bold)
     border = max(1, round(line.stroke_width))
     frame = f'BORDER="{border}" COLOR="{line.stroke}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0" ALIGN="LEFT"'
-    fill = f' BGCOLOR="{line.fill}"' if line.fill else ""
+    frame += f' STYLE="{line.dash}"' if line.dash != "solid" else ""
+    # A share of the width makes the step from one colour to the next a sharp one.
+    fill = f' BGCOLOR="{line.fill.replace(":", ";0.5:") if line.split else line.fill}"' if line.fill else ""
     sample = f"<TABLE {frame} {_fixed(SWATCH_WIDTH, SWATCH_HEIGHT)}{fill}><TR><TD></TD></TR></TABLE>"
     return _strip([sample, f" {line.text}"], SWATCH_WIDTH, SWATCH_HEIGHT, line, bold)
 

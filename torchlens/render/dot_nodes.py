@@ -26,7 +26,7 @@ class NodeWriter:
     def __init__(self, nodes: Sequence[SceneNode], page: Page) -> None:
         self._font, self._bold = page.font, page.bold
         counts = Counter(_shared(node.style) for node in nodes)
-        self._common = _style(max(counts, key=lambda style: counts[style])) if counts else {}
+        self._common = style_attributes(max(counts, key=lambda style: counts[style])) if counts else {}
         self._known: dict[NodeStyle, str] = {}
 
     def defaults(self) -> str:
@@ -37,7 +37,8 @@ class NodeWriter:
         """The attributes of one node. name: its id; place: further ones that say where it stands."""
         style = self._known.get(node.style)
         if style is None:
-            differing = {key: value for key, value in _style(node.style).items() if self._common.get(key) != value}
+            whole = style_attributes(node.style)
+            differing = {key: value for key, value in whole.items() if self._common.get(key) != value}
             style = self._known[node.style] = f" {attribute_list(differing)[1:-1]}" if differing else ""
         tooltip = f" tooltip={quote_tooltip(node.tooltip)}" if node.tooltip else ""
         return f'[id="{name}" class="{node.kind}" label={self._label(node)}{style}{tooltip}{place}]'
@@ -78,14 +79,21 @@ def _shared(style: NodeStyle) -> NodeStyle:
     return replace(style, attributes=None, width=None, height=None, fixed_size=None)
 
 
-def _style(style: NodeStyle) -> dict[str, str | float | None]:
+def _body(style: NodeStyle, shape: str) -> str:
+    """How a shape is filled. Colours side by side are known for few shapes; any other runs from one into the next."""
+    if style.split and ":" in (style.fill or ""):
+        return {"box": "striped", "oval": "wedged"}.get(shape, "filled")
+    return "filled"
+
+
+def style_attributes(style: NodeStyle) -> dict[str, str | float | None]:
     """All attributes of a style, none left to what the engine assumes."""
     shape = style.shape or "oval"
     found: dict[str, str | float | None] = {
         "shape": shape,
         "margin": _MARGINS.get(shape, _OTHER_MARGIN),
         "peripheries": style.peripheries or 1,
-        "style": f"filled,{'rounded,' if style.rounded else ''}{style.dash or 'solid'}",
+        "style": f"{_body(style, shape)},{'rounded,' if style.rounded else ''}{style.dash or 'solid'}",
         "fillcolor": style.fill or "none",
         # A two-colour fill runs from left to right.
         "gradientangle": 0,

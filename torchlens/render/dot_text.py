@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from torchlens.base.text import clean, truncate
@@ -21,8 +22,14 @@ _HTML = str.maketrans(
         "\n": "<BR/>",
     }
 )
+_UNSAFE_ID = re.compile(r"[^A-Za-z0-9_.:>~-]")
 _QUOTED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="{}">{}</TABLE>'
+
+
+def safe_id(name: str) -> str:
+    """A name as an id of SVG: other characters than those of labels and addresses become `_`."""
+    return _UNSAFE_ID.sub("_", name)
 
 
 def html(text: str) -> str:

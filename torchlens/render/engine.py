@@ -7,14 +7,14 @@ program, `pdf` is drawn from its SVG, `jpg` is made from its PNG.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from torchlens.base.errors import fail, nearest
-from torchlens.render import jpeg, pdf, png, svg
-from torchlens.render.artifacts import Artifact
 from torchlens.render.fonts import load_fonts
 from torchlens.render.graphviz import EMBEDDED, SYSTEM
-from torchlens.render.pictures import paste
+
+if TYPE_CHECKING:
+    from torchlens.render.artifacts import Artifact
 
 FORMATS = ("pdf", "svg", "png", "jpg", "dot")
 RASTERS = ("png", "jpg")
@@ -96,6 +96,11 @@ def make_artifact(
     Raises: InvalidArgumentError[file_format_invalid, pdf_font_invalid], EngineError[render_engine_*].
     Warns:  figure_unreadable, pdf_glyph_missing, render_engine_warning.
     """
+    # The writers come now: whoever only asks what can be written does without them.
+    from torchlens.render import jpeg, pdf, png, svg
+    from torchlens.render.artifacts import Artifact
+    from torchlens.render.pictures import paste
+
     file_format = check_format(file_format, engine)
     if file_format == "dot":
         return Artifact(document.encode("utf-8", errors="replace"), "dot")

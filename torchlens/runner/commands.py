@@ -26,6 +26,8 @@ def command(entry: Mapping[str, Any]) -> str:
         elif value is not None:
             words.append(f"{group}={value}")
     words += [f"draw.{key}={_text(value)}" for key, value in (entry.get("draw") or {}).items()]
+    if entry.get("kind") is not None:
+        words.append(f"figures.main.kind={entry['kind']}")
     if "annotate" in entry:
         words.append(f"figures.main.annotate={_text(entry['annotate'])}")
     return " ".join(["torchlens", *map(shlex.quote, words)])

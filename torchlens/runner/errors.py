@@ -14,7 +14,10 @@ from torchlens.base.errors import TorchLensError, causes, error, first_line, nea
 from torchlens.runner.levels import GROUP, level
 from torchlens.runner.schema import Config
 from torchlens.settings import catalog
+from torchlens.settings.layers import load_draw
 from torchlens.settings.options import options, validate_option
+from torchlens.settings.theme import load_theme
+from torchlens.settings.view import load_view
 
 # What a wrong configuration raises. Anything else is a mistake of ours and keeps its traceback.
 RECOGNISED = (TorchLensError, HydraException, OmegaConfBaseException, ValueError, OSError)
@@ -78,9 +81,13 @@ def _bad_key(exc: OmegaConfBaseException) -> TorchLensError:
     return error("config_invalid", f"{key}: {reason}", fix="correct that value", key=key)
 
 
+# Parts of files that may have any names.
+_OPEN = ("model.factory.", "theme.ramps.")
+
+
 def _plus(key: str) -> str:
     """A key that its file leaves open is added with a plus."""
-    return f"write +{key}=... if its file does not name it" if key.startswith("model.factory.") else ""
+    return f"write +{key}=... if its file does not name it" if key.startswith(_OPEN) else ""
 
 
 def _siblings(exc: OmegaConfBaseException) -> list[str]:
@@ -127,6 +134,7 @@ def _unquoted(value: object) -> object:
 
 def _check_choice(group: str, value: object, config_dirs: Sequence[str]) -> None:
     if isinstance(value, str) and value in catalog.names(group, config_dirs):
+        _check_file(group, value, config_dirs)
         return
     if value is None:
         raise error("config_invalid", f"{group}=null chooses nothing", allowed=catalog.names(group, config_dirs))
@@ -135,3 +143,13 @@ def _check_choice(group: str, value: object, config_dirs: Sequence[str]) -> None
             return
         validate_option(GROUP, value)
     raise catalog.unknown(group, value, config_dirs)
+
+
+def _check_file(group: str, name: str, config_dirs: Sequence[str]) -> None:
+    """Refuse a slip in a chosen file naming the file; Hydra would name the key alone, as if it had been typed."""
+    if group == "view":
+        load_view(name, config_dirs)
+    elif group == "theme":
+        load_theme(name, config_dirs)
+    elif group in ("collapse", "encoding"):
+        load_draw(group, name, config_dirs)

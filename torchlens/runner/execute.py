@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any
 from torchlens.base.errors import TorchLensError, TorchLensWarning, error, heard
 from torchlens.drawings import Drawing, draw_trace
 from torchlens.render import png
+from torchlens.render.rendered import Rendered
 from torchlens.runner import manifest as records
-from torchlens.runner.figures import Figure
+from torchlens.runner.figures import LEGEND, SCHEDULE, Figure
 from torchlens.runner.hooks import annotated
 from torchlens.runner.job import Job
 from torchlens.runner.progress import Reporter
 from torchlens.runner.timings import FrozenTimings
 from torchlens.scene.node_spec import has_hooks
 from torchlens.settings.channel_checks import measures
+from torchlens.viz.sheets import draw_legend, draw_schedule
 from torchlens.viz.subjects import record_of
 
 if TYPE_CHECKING:
@@ -48,7 +50,8 @@ def execute(job: Job, folder: Path, *, frozen: Path | None = None) -> bool:
     _make(folder)
     _write(manifest, job, folder)  # what is found as `running` later on was killed
     try:
-        with Reporter(len(recordings) + len(job.figures)) as reporter, _quiet_warnings():
+        recorded = sum(figures[0].model is not None for figures in recordings)
+        with Reporter(recorded + len(job.figures)) as reporter, _quiet_warnings():
             _set_threads(job.threads)
             with _timings(job, folder, frozen) as times:
                 place = _Place(folder, times, manifest["figures"], reporter, lambda: _write(manifest, job, folder))
@@ -103,10 +106,10 @@ def _timings(job: Job, folder: Path, frozen: Path | None) -> Iterator[FrozenTimi
 
 
 def _by_recording(figures: tuple[Figure, ...]) -> list[list[Figure]]:
-    """Figures that share a model and an input, in order of the first of each."""
+    """Figures that share a model and an input, in order of the first of each; those without a model are one group."""
     groups: dict[str, list[Figure]] = {}
     for figure in figures:
-        groups.setdefault(figure.model.key, []).append(figure)
+        groups.setdefault(figure.recording, []).append(figure)
     return list(groups.values())
 
 
@@ -115,13 +118,17 @@ def _draw_all(figures: list[Figure], place: _Place) -> None:
     from torchlens.runner.build import record_trace  # brings torch, which planning and help do without
 
     entries, reporter, model = place.entries, place.reporter, figures[0].model
+    if model is None:
+        for figure in figures:
+            _draw_one(figure, None, place)
+        return
     timed = any(_shows_times(figure) for figure in figures)
     measured = timed and not (place.times is not None and place.times.has(model))
     notes = ""
     reporter.step(f"recording {model.name}", timed=True)
     try:
         with heard() as caught:
-            saved, stats = measures([figure.request.options for figure in figures])
+            saved, stats = measures([figure.request for figure in figures])
             values = any(has_hooks(figure.request.options) for figure in figures)
             trace = record_trace(model, warm=measured, saved=saved, stats=stats, values=values)
         if timed and place.times is not None:
@@ -135,12 +142,17 @@ def _draw_all(figures: list[Figure], place: _Place) -> None:
     for figure in figures:
         entries[figure.name]["warnings"] = [records.warning_entry(warning) for warning in _distinct(caught)]
         entries[figure.name]["provenance"] = records.provenance_entry(trace.provenance)
-        reporter.step(f"drawing {figure.name}")
-        try:
-            _draw(figure, trace, place, notes if _shows_times(figure) else "")
-        except Exception as exc:  # noqa: BLE001 - the other figures are still drawn
-            _failed(figure, exc, entries, reporter)
-        place.note()
+        _draw_one(figure, trace, place, notes if _shows_times(figure) else "")
+
+
+def _draw_one(figure: Figure, trace: Trace | None, place: _Place, notes: str = "") -> None:
+    """Draw a figure, or note why it failed."""
+    place.reporter.step(f"drawing {figure.name}")
+    try:
+        _draw(figure, trace, place, notes)
+    except Exception as exc:  # noqa: BLE001 - the other figures are still drawn
+        _failed(figure, exc, place.entries, place.reporter)
+    place.note()
 
 
 def _shows_times(figure: Figure) -> bool:
@@ -150,17 +162,18 @@ def _shows_times(figure: Figure) -> bool:
     return "time" in channels or "time" in rows or options.node_style == "profiling"
 
 
-def _draw(figure: Figure, trace: Trace, place: _Place, notes: str) -> None:
+def _draw(figure: Figure, trace: Trace | None, place: _Place, notes: str) -> None:
     """Draw one figure and write its files. notes: lines for the caption, below the user's own."""
     options, folder, reporter = figure.request.options, place.folder, place.reporter
     entry = place.entries[figure.name]
     given = {**figure.given, "open_viewer": False}
     if notes:
         given["caption"] = "\n".join(part for part in (options.caption, notes) if part)
-    noted = annotated(trace, figure.notes)
-    drawing = draw_trace(noted.data, None, given, layers=figure.layers, record_of=record_of(noted))
+    drawing = _made(figure, trace, given)
+    if isinstance(drawing, Drawing):
+        entry["options"].update(records.answers(figure, drawing))
     for name, file_format in zip(figure.files, figure.formats, strict=True):
-        if file_format in figure.optional and (reason := _too_large(drawing)):
+        if file_format in figure.optional and (reason := _too_large(drawing, options.dpi)):
             entry["left_out"] = {file_format: reason}
             reporter.note(f"{figure.name}: no {file_format}: {reason}; formats=[{file_format}] writes it all the same")
             continue
@@ -180,11 +193,20 @@ def _draw(figure: Figure, trace: Trace, place: _Place, notes: str) -> None:
         drawing.show()
 
 
-def _too_large(drawing: Drawing) -> str:
+def _made(figure: Figure, trace: Trace | None, given: Mapping[str, Any]) -> Rendered:
+    """The figure that its kind calls for."""
+    if figure.kind == LEGEND or trace is None:
+        return draw_legend(None, given, layers=figure.layers)
+    if figure.kind == SCHEDULE:
+        return draw_schedule(trace.data, None, given, layers=figure.layers)
+    noted = annotated(trace, figure.notes)
+    return draw_trace(noted.data, None, given, layers=figure.layers, record_of=record_of(noted))
+
+
+def _too_large(drawing: Rendered, dpi: int | None) -> str:
     """Why a raster picture of the drawing would be of no use, empty if it is fine. Decided by its size, not by time."""
-    page, dpi = drawing.page, drawing.settings["dpi"][0] or png.DEFAULT_DPI
+    page, dpi = drawing.page, dpi or png.DEFAULT_DPI
     assert page is not None
-    assert isinstance(dpi, int)
     width, height = (int(side * dpi / 72) for side in (page.width, page.height))
     fits = max(width, height) <= png.SIDE_LIMIT_PX and width * height <= png.AREA_LIMIT_PX
     return "" if fits else f"it would have {width} x {height} pixels"

@@ -12,7 +12,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from torchlens.base.errors import fail
-from torchlens.drawings import prepare
 from torchlens.render.engine import check_format
 from torchlens.runner.hooks import Note, read_hooks, read_notes
 from torchlens.runner.levels import GROUP, level
@@ -23,8 +22,19 @@ from torchlens.settings.layers import check_draw, check_keys, load_draw, refuse
 from torchlens.settings.plain import is_list, is_mapping
 from torchlens.settings.theme import DEFAULT, Theme, load_theme
 from torchlens.settings.view import PLAIN, View, load_view
+from torchlens.settled import prepare
 
-FIGURE_KEYS = ("model", "input", "view", "theme", "collapse", "encoding", "draw", "annotate", "path")
+FIGURE_KEYS = ("model", "input", "view", "theme", "collapse", "encoding", "draw", "annotate", "path", "kind")
+GROUPS = FIGURE_KEYS[:6]
+# What a figure shows: the graph of a trace, the steps by which it folds, or the key of a theme.
+GRAPH, SCHEDULE, LEGEND = KINDS = ("graph", "schedule", "legend")
+# Options of a key, which shows no trace; what an entry of a kind may choose.
+LEGEND_OPTIONS = ("file_format", "dpi", "engine", "pdf_font", "open_viewer")
+_CHOSEN = {
+    GRAPH: FIGURE_KEYS,
+    SCHEDULE: ("model", "input", "view", "theme", "draw", "path", "kind"),
+    LEGEND: ("theme", "draw", "path", "kind"),
+}
 MANIFEST = "manifest.json"
 AUTO = "auto"
 Source = str | Mapping[str, Any] | None
@@ -65,12 +75,13 @@ class Run:
 class Figure:
     """One figure, ready to draw.
 
-    path: below the job's folder, without extension; optional: the formats to leave out if the page is too large for
-    them; chosen: group -> name, for reports; notes: what is attached to its nodes before it is drawn.
+    model: None if it shows no trace; path: below the job's folder, without extension; optional: the formats to leave
+    out if the page is too large for them; chosen: group -> name, for reports; notes: what is attached to its nodes
+    before it is drawn; kind: one of KINDS.
     """
 
     name: str
-    model: ModelSpec
+    model: ModelSpec | None
     path: str
     given: Mapping[str, Any]
     layers: tuple[Layer, ...]
@@ -79,6 +90,12 @@ class Figure:
     optional: tuple[str, ...]
     chosen: Mapping[str, str]
     notes: tuple[Note, ...] = ()
+    kind: str = GRAPH
+
+    @property
+    def recording(self) -> str:
+        """Equal for figures that one recording serves; empty where there is nothing to record."""
+        return self.model.key if self.model else ""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -89,7 +106,7 @@ class Figure:
 def plan_figures(run: Run, entries: Mapping[str, Any]) -> tuple[Figure, ...]:
     """All figures of a job, in order. Everything that can be refused without a model is refused here.
 
-    Raises: the codes of the loaders, of `read_model` and of `drawings.prepare`; ConfigError[figure_path_conflict].
+    Raises: the codes of the loaders, of `read_model` and of `settled.prepare`; ConfigError[figure_path_conflict].
     """
     if not entries:
         fail("config_invalid", "figures names no figure", fix="choose figures=one or figures=tour")
@@ -102,14 +119,18 @@ def plan_figure(run: Run, name: str, entry: object) -> Figure:
     """One figure. A view, theme, collapse, encoding, model or input that the entry names replaces the run's."""
     where = f"figures.{name}"
     keys = check_keys(where, "", {} if entry is None else entry, FIGURE_KEYS)
-    choices = {group: _choice(where, group, keys, getattr(run, group)) for group in FIGURE_KEYS[:6]}
-    view, theme = _view(choices["view"], run.folders), _theme(choices["theme"], run.folders)
+    kind = _kind(where, keys)
+    choices = {group: _choice(where, group, keys, getattr(run, group)) for group in GROUPS if group in _CHOSEN[kind]}
+    theme = _theme(choices["theme"], run.folders)
+    view = _view(choices["view"], run.folders) if "view" in choices else None
     layers: tuple[Layer, ...] = (
-        *(_layer(group, choices[group], run.folders) for group in ("collapse", "encoding")),
+        *(_layer(group, choices[group], run.folders) for group in ("collapse", "encoding") if group in choices),
         ("figure:file", read_hooks("draw", run.base, run.trust)),
         (f"figure:{name}", check_draw(where, read_hooks(f"{where}: draw", keys.get("draw"), run.trust))),
     )
     given = {**read_hooks("draw", run.explicit, run.trust), "theme": theme, **({"view": view} if view else {})}
+    if kind == SCHEDULE:
+        given.pop(GROUP, None)  # meant for the graphs of the run
     request = resolve(None, given, layers=layers)
     own = request.options.file_format
     formats = (check_format(own),) if own is not None else run.formats
@@ -117,7 +138,7 @@ def plan_figure(run: Run, name: str, entry: object) -> Figure:
         prepare(None, {**given, "file_format": file_format}, layers=layers)
     return Figure(
         name=name,
-        model=_model(where, choices["model"], choices["input"], run),
+        model=_model(where, choices["model"], choices["input"], run) if "model" in choices else None,
         path=_path(where, keys.get("path", name)),
         given=given,
         layers=layers,
@@ -128,7 +149,25 @@ def plan_figure(run: Run, name: str, entry: object) -> Figure:
         | {"theme": theme.name}
         | ({"view": view.name} if view else {}),
         notes=read_notes(where, keys.get("annotate"), run.trust),
+        kind=kind,
     )
+
+
+def _kind(where: str, keys: Mapping[str, Any]) -> str:
+    """What the entry is to show. Refused is what would change nothing of it."""
+    kind = GRAPH if keys.get("kind") is None else keys["kind"]
+    if kind not in KINDS:
+        refuse(where, "kind", f"is {kind!r}", KINDS, got=kind)
+    for key in keys:
+        if key not in _CHOSEN[kind]:
+            refuse(where, key, f"is not for a figure of kind {kind}", _CHOSEN[kind])
+    draw = keys.get("draw") or {}
+    if kind == SCHEDULE and GROUP in draw:
+        refuse(where, f"draw.{GROUP}", "chooses one step, and a schedule shows all of them")
+    for name in draw if kind == LEGEND else ():
+        if name not in LEGEND_OPTIONS:
+            refuse(where, f"draw.{name}", f"is not for a figure of kind {kind}", LEGEND_OPTIONS)
+    return kind
 
 
 # -- one group

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -14,8 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from torchlens.base.errors import TorchLensError
+from torchlens.base.errors import TorchLensError, error
 from torchlens.runner import arguments
+from torchlens.runner.progress import mute
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 TRACEBACKS = "HYDRA_FULL_ERROR"
+# A disk that is full, or takes no more of this user.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,10 +43,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output went away, as in `| head`; the interpreter must not complain at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of our output went away, as in `| head`
+        mute()
         return OK
+    except OSError as exc:
+        if exc.errno not in _FULL:
+            raise
+        place = f" to {exc.filename!r}" if exc.filename else ""
+        what = f"cannot write{place}: {exc.strerror}"
+        _refuse(error("output_path_invalid", what, fix="make room, or choose another folder with out=DIR"))
+        mute()
+        return FAILED
     return code
 
 
@@ -68,7 +79,7 @@ def _refuse(exc: TorchLensError) -> int:
     if os.environ.get(TRACEBACKS) == "1":
         traceback.print_exception(exc)
     else:
-        print(f"torchlens: {' '.join(str(exc).split())}", file=sys.stderr)
+        _say(exc)
     return REFUSED
 
 
@@ -158,11 +169,12 @@ def _check_job(job: Job) -> None:
     if not job.check:
         check_out(job.out)
     for figure in job.figures:
-        check_present(figure.model)
+        if figure.model is not None:
+            check_present(figure.model)
 
 
 def _explain(job: Job, *, several: bool) -> str:
-    from torchlens.drawings import settings_text
+    from torchlens.settled import settings_text
 
     parts = [f"job: {' '.join(job.overrides)}"] if several else []
     for figure in job.figures:
@@ -194,19 +206,29 @@ def _act(found: Arguments, jobs: list[Job], texts: list[list[str]], hydra: Any) 
         return _check(planned)
     launched = sweep.to_run(planned)
     sweep.forget(launched)
+    problems: dict[str, str] = {}
     try:
         if found.multirun and sweep.launcher_name(cfg.hydra) != sweep.BASIC:
-            sweep.launch(launched, _launcher(cfg, hydra), cfg.hydra)
+            problems |= sweep.launch(launched, _launcher(cfg, hydra), cfg.hydra)
         else:
-            _run_here(found, launched)
-    finally:
-        endings = sweep.endings(planned, launched)
-        _tell(planned, endings, keys)
-    return OK if all(ending.status in ("ok", "kept") for ending in endings) else FAILED
+            _run_here(found, launched, problems)
+    except BaseException as exc:  # what is done is told all the same
+        interrupted = isinstance(exc, KeyboardInterrupt)
+        refused = isinstance(exc, TorchLensError)  # a launcher that can write no more
+        if refused:
+            _say(exc)
+        _tell(planned, sweep.endings(planned, launched, problems, interrupted=interrupted), keys, always=interrupted)
+        if not refused:
+            raise
+        return FAILED
+    return _tell(planned, sweep.endings(planned, launched, problems), keys)
 
 
-def _run_here(found: Arguments, launched: Sequence[Planned]) -> None:
-    """Run jobs one after the other in this process, without Hydra: all there is to know is composed."""
+def _run_here(found: Arguments, launched: Sequence[Planned], problems: dict[str, str]) -> None:
+    """Run jobs one after the other in this process, without Hydra: all there is to know is composed.
+
+    problems: gets, by job, what kept its manifest from being written.
+    """
     from torchlens.runner.execute import execute
 
     if not found.multirun and any(text.lstrip("+").startswith("hydra/launcher=") for text in found.overrides):
@@ -215,7 +237,7 @@ def _run_here(found: Arguments, launched: Sequence[Planned]) -> None:
         try:
             execute(item.job, item.folder)
         except TorchLensError as exc:  # a disk that is full, or a folder that went away: the manifest cannot be kept
-            print(f"torchlens: {' '.join(str(exc).split())}", file=sys.stderr)
+            problems[item.name] = _say(exc)
 
 
 def _launcher(cfg: DictConfig, hydra: Any) -> Any:
@@ -227,18 +249,32 @@ def _launcher(cfg: DictConfig, hydra: Any) -> Any:
     return Plugins.instance().instantiate_launcher(hydra_context=context, task_function=run_job, config=cfg)
 
 
-def _tell(planned: Sequence[Planned], endings: Sequence[Ending], keys: Sequence[str]) -> None:
-    """One line per figure where there are several, and the page over them."""
-    from torchlens.runner import index_page, sweep
+def _tell(planned: Sequence[Planned], endings: Sequence[Ending], keys: Sequence[str], *, always: bool = False) -> int:
+    """One line per figure where there are several, and the page over them. Returns the exit code.
 
-    if len(endings) < 2:
-        return
-    sweep.report(endings)
-    page = index_page.write(planned, endings, keys)
-    if page is not None:
-        from torchlens.runner.progress import shown
+    always: tell of a single figure too.
+    """
+    from torchlens.runner import index_page, progress, sweep
 
-        print(shown(page), flush=True)
+    code = OK if all(ending.status in ("ok", "kept") for ending in endings) else FAILED
+    if len(endings) > 1 or always:
+        sweep.report(endings)
+    if len(endings) > 1:
+        try:
+            page = index_page.write(planned, endings, keys)
+        except TorchLensError as exc:  # the disk is full; the figures are there
+            _say(exc)
+            return FAILED
+        if page is not None:
+            progress.say(progress.shown(page))
+    return code
+
+
+def _say(exc: BaseException) -> str:
+    """Print an error as one line, and return it."""
+    text = " ".join(str(exc).split())
+    print(f"torchlens: {text}", file=sys.stderr)
+    return text
 
 
 def _check(planned: Sequence[Planned]) -> int:
@@ -255,8 +291,14 @@ def _check(planned: Sequence[Planned]) -> int:
     return FAILED if drifts else OK
 
 
-def run_job(cfg: DictConfig) -> bool:
-    """Run one composed job, in whichever process Hydra starts it; returns whether all its figures were written."""
+def run_job(cfg: DictConfig) -> str:
+    """Run one composed job, in whichever process Hydra starts it.
+
+    Returns what kept its manifest from being written, empty if nothing did; everything else is in the manifest.
+    """
+    import signal
+    from multiprocessing import current_process
+
     from hydra.core.hydra_config import HydraConfig
 
     from torchlens.runner import schema
@@ -264,13 +306,15 @@ def run_job(cfg: DictConfig) -> bool:
     from torchlens.runner.job import read_job
 
     schema.register()
+    if current_process().name != "MainProcess":  # of a pool: who started it tells of an interruption
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     hydra = cast("DictConfig", HydraConfig.get())
     job = read_job(cfg, hydra)
     try:
-        return execute(job, Path(hydra.runtime.output_dir))
+        execute(job, Path(hydra.runtime.output_dir))
     except (TorchLensError, OSError) as exc:
-        print(f"torchlens: {' '.join(str(exc).split())}", file=sys.stderr)
-        return False
+        return _say(exc)
+    return ""
 
 
 def _hydra_only(found: Arguments) -> int:

@@ -15,17 +15,22 @@ from dataclasses import asdict
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlens import __version__
 from torchlens.base.errors import TorchLensError, TorchLensWarning
 from torchlens.base.files import write_atomically
 from torchlens.records.provenance import InputProvenance
-from torchlens.runner.figures import MANIFEST, Figure
+from torchlens.runner.figures import GRAPH, MANIFEST, Figure
 from torchlens.runner.job import Job
 from torchlens.runner.progress import shown
 from torchlens.runner.spec import ModelSpec
+from torchlens.settings.deferred import Band, FromTrace
 from torchlens.settings.plain import is_list, is_mapping
+
+if TYPE_CHECKING:
+    from torchlens.drawings import Drawing
+    from torchlens.settings.compose import DrawRequest
 
 SCHEMA = "torchlens_manifest_v1"
 # An absolute path inside a text: up to the closing quote if it is quoted, else up to a blank or punctuation.
@@ -62,22 +67,36 @@ def _command(job: Job, folder: Path) -> str:
 
 
 def _planned(figure: Figure) -> dict[str, Any]:
-    options, origin = figure.request.options, figure.request.origin
-    resolved = {name: {"value": getattr(options, name), "set_by": origin[name]} for name in origin}
     return {
         "status": LEFT,
         "chosen": dict(figure.chosen),
-        "model": {
-            "factory": figure.model.factory,
-            **_further(figure.model),
-            "mode": figure.model.mode,
-            "seed": figure.model.seed,
-            "input": figure.model.input.facts,
-        },
-        "options": resolved,
+        **({"kind": figure.kind} if figure.kind != GRAPH else {}),
+        **({"model": _model(figure.model)} if figure.model else {}),
+        "options": _resolved(figure.request),
         "files": [],
         "warnings": [],
     }
+
+
+def _model(model: ModelSpec) -> dict[str, Any]:
+    facts = {"mode": model.mode, "seed": model.seed, "input": model.input.facts}
+    return {"factory": model.factory, **_further(model), **facts}
+
+
+def _resolved(request: DrawRequest) -> dict[str, Any]:
+    """Each option and who set it; of what a trace has to answer, what is asked."""
+    asked = {name: steps[-1][1] for name, steps in request.trail.items() if isinstance(steps[-1][1], (FromTrace, Band))}
+    found: dict[str, Any] = {}
+    for name, label in request.origin.items():
+        value = str(asked[name]) if name in asked else getattr(request.options, name)
+        found[name] = {"value": value, "set_by": label}
+    return found
+
+
+def answers(figure: Figure, drawing: Drawing) -> dict[str, Any]:
+    """What the trace answered to a view, as in `options` of the entry."""
+    asked = [name for name, steps in figure.request.trail.items() if isinstance(steps[-1][1], FromTrace)]
+    return {name: {"value": drawing.settings[name][0], "set_by": drawing.settings[name][1]} for name in asked}
 
 
 def _further(model: ModelSpec) -> dict[str, Any]:
@@ -94,13 +113,18 @@ def config_hash(job: Job) -> str:
             "name": figure.name,
             "files": figure.files,
             "settings": repr(figure.request),
-            "model": figure.model.key,
-            "contents": [_digest(path) for path in (*figure.model.input.files, figure.model.checkpoint) if path],
+            "kind": figure.kind,
+            "model": figure.recording,
+            "contents": [_digest(path) for path in _files(figure.model)],
         }
         for figure in job.figures
     ]
     text = json.dumps([job.config, figures, job.frozen], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _files(model: ModelSpec | None) -> list[str]:
+    return [path for path in (*model.input.files, model.checkpoint) if path] if model else []
 
 
 def _digest(path: str) -> str:

@@ -6,9 +6,17 @@ Written paths go to standard output, one a line, so that they can be piped; ever
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import (
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+    redirect_stderr,
+    redirect_stdout,
+    suppress,
+)
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +55,7 @@ class Reporter:
     def wrote(self, path: Path) -> None:
         """Print a written path, relative to the working directory if it is below it."""
         with self._paused():
-            print(shown(path), flush=True)
+            say(shown(path))
 
     def note(self, text: str) -> None:
         """Print a warning or failure of one line."""
@@ -71,6 +79,20 @@ class _Restart:
 
     def __exit__(self, *exc: object) -> None:
         self._status.start()
+
+
+def say(text: str) -> None:
+    """Print a line to standard output. A reader that went away, as in `| head`, is no reason to stop drawing."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        mute()
+
+
+def mute() -> None:
+    """Send standard output nowhere from now on, so that the interpreter does not complain about it at exit."""
+    with suppress(OSError):  # it may be no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

@@ -23,51 +23,76 @@ _EXAMPLES = "torchlens.examples."
 _SHORT = ((_EXAMPLES, ""), ("torchlens.records.selectors.", "tl."), ("torchlens.", "tl."))
 
 
+class _Name(str):
+    """Text that is code already."""
+
+
+# Kind of figure -> the function that draws it, and what it takes before the name of a file.
+_CALLS = {
+    "graph": ("trace.draw", ()),
+    "schedule": ("tl.viz.schedule", (_Name("trace"),)),
+    "legend": ("tl.viz.legend", ()),
+}
+
+
 def imports(figures: Sequence[Figure]) -> str:
     """What the Python of these figures needs."""
     text = "\n".join(line for figure in figures for line in (*recording(figure, None), call(figure)))
-    modules = {name.split(".")[0] for figure in figures for name in _examples(figure)}
-    lines = ["import torch", "import torchlens as tl"]
+    names = {name for figure in figures for name in _targets(figure)}
+    modules = {name.removeprefix(_EXAMPLES).split(".")[0] for name in names if name.startswith(_EXAMPLES)}
+    pictures = "Image.open" in text
+    packages = {"torch"} | {name.split(".")[0] for name in names} - {"torchlens"} | ({"numpy"} if pictures else set())
+    lines = [f"import {package}" for package in sorted(packages)]
+    lines += ["from PIL import Image"] if pictures else []
+    lines += ["", "import torchlens as tl"]
     if modules:
         lines.append(f"from torchlens.examples import {', '.join(sorted(modules))}")
-    if "Image.open" in text:
-        lines = ["import numpy", lines[0], "from PIL import Image", "", *lines[1:]]
-    else:
-        lines.insert(1, "")
     return "\n".join(lines)
 
 
 def recording(figure: Figure, before: Figure | None) -> list[str]:
     """The lines that make `trace`; none if `trace` is already what the figure needs. before: the figure above."""
-    if before is not None and _needs(before) == _needs(figure):
-        return []
     spec = figure.model
-    return [f"torch.manual_seed({spec.seed})", *_input(spec), _trace(figure), *_notes(figure)]
+    if spec is None or (before is not None and _needs(before) == _needs(figure)):
+        return []
+    return [f"torch.manual_seed({spec.seed})", *_input(spec), _trace(spec, figure), *_notes(figure)]
 
 
 def call(figure: Figure) -> str:
     """The line that draws: `trace.draw("depth.svg", depth=1)`."""
+    function, subject = _CALLS[figure.kind]
+    return _expression(function, [*subject, f"{figure.name}.svg"], _given(figure))
+
+
+def keywords(figure: Figure) -> list[str]:
+    """What the figure is drawn with, as the line that draws writes it: `["depth=1"]`."""
+    return [f"{name}={_value(value)}" for name, value in _given(figure).items()]
+
+
+def _given(figure: Figure) -> dict[str, Any]:
+    """Option -> value. What a collapse or encoding file says is written out: Python takes options, not such files."""
     given: dict[str, Any] = {group: figure.chosen[group] for group in ("view", "theme") if _chosen(figure, group)}
+    if unnamed := [group for group, name in given.items() if name == "given" or name.endswith("(changed)")]:
+        fail("config_invalid", f"figure {figure.name!r}: a page can only write down a {unnamed[0]} that has a name")
     for label, values in figure.layers:
-        if label == f"figure:{figure.name}":
-            given |= values
-        elif values:
+        if label.startswith("figure:file") and values:
             fail("config_invalid", f"figure {figure.name!r}: {label} sets options that the page would have to say")
-    return _expression("trace.draw", [f"{figure.name}.svg"], given)
+        given |= values
+    return given
 
 
 def _chosen(figure: Figure, group: str) -> bool:
-    return figure.chosen[group] not in ("plain", "torchlens", "none")
+    return figure.chosen.get(group, "none") not in ("plain", "torchlens", "none")
 
 
 # -- recording
 def _needs(figure: Figure) -> tuple[object, ...]:
     """Equal for figures that one recording serves; notes belong to the figure that has them."""
-    return figure.model.key, _measured(figure), figure.name if figure.notes else ""
+    return figure.recording, _measured(figure), figure.name if figure.notes else ""
 
 
 def _measured(figure: Figure) -> dict[str, bool]:
-    saved, stats = measures([figure.request.options])
+    saved, stats = measures([figure.request])
     return {name: True for name, wanted in (("saved_for_backward", saved), ("out_stats", stats)) if wanted}
 
 
@@ -94,8 +119,8 @@ def _input(spec: ModelSpec) -> list[str]:
     ]
 
 
-def _trace(figure: Figure) -> str:
-    spec, capture = figure.model, dict[str, Any](_measured(figure))
+def _trace(spec: ModelSpec, figure: Figure) -> str:
+    capture = dict[str, Any](_measured(figure))
     if spec.input.kind == "image":
         capture["input_image"] = _Name("picture")
         arguments, named = [_Name(_model(spec)), _Name("x")], {}
@@ -120,10 +145,6 @@ def _notes(figure: Figure) -> list[str]:
 
 
 # -- expressions
-class _Name(str):
-    """Text that is code already."""
-
-
 def _expression(function: str, arguments: Sequence[Any], named: Mapping[str, Any], indent: int = 0) -> str:
     """A call on one line, or on one line per argument if that is too long."""
     given = [*(("", value) for value in arguments), *((f"{name}=", value) for name, value in named.items())]
@@ -183,12 +204,12 @@ def _parts(factory: Mapping[str, Any]) -> tuple[str, Sequence[Any], dict[str, An
     return name, factory.get(ARGS, ()), named
 
 
-def _examples(figure: Figure) -> set[str]:
-    """Names below `torchlens.examples` that a figure's Python uses."""
+def _targets(figure: Figure) -> list[str]:
+    """Names of everything that a figure's Python calls because the configuration says so."""
     from torchlens.runner.spec import targets
 
-    mappings: dict[str, Any] = {"model": figure.model.factory, "notes": [note.select for note in figure.notes]}
+    mappings: dict[str, Any] = {"notes": [note.select for note in figure.notes]}
+    mappings |= {"model": figure.model.factory} if figure.model else {}
     for _, values in figure.layers:
         mappings |= {key: value.factory for key, value in values.items() if isinstance(value, ConfiguredHook)}
-    names = [str(target) for _, target in targets(mappings)]
-    return {name.removeprefix(_EXAMPLES) for name in names if name.startswith(_EXAMPLES)}
+    return [str(target) for _, target in targets(mappings)]

@@ -15,8 +15,9 @@ from torchlens.base.files import write_atomically
 from torchlens.runner.input_spec import DTYPES, INPUT_KEYS, KINDS
 from torchlens.runner.spec import MODEL_KEYS, MODES, TRUSTED
 from torchlens.settings import catalog, theme, view
-from torchlens.settings.evidence import FAMILIES
+from torchlens.settings.evidence import NEEDS, WISHES
 from torchlens.settings.options import Option, options
+from torchlens.settings.resolvers import RESOLVERS
 
 GLOSSARY, CODE_LIST = "glossary.md", "codes.md"
 _NOTE = "<!-- Made by `make docs` from the tables of the package; change those. -->"
@@ -63,7 +64,9 @@ def _glossary() -> Iterator[str]:
         "",
         f"`kind` of an input: {_words(KINDS)}.",
         f"`dtype`: {_words(DTYPES)}.",
-        f"`mode` of a model: {_words(MODES)}. `needs` of a view: {_words(FAMILIES)}.",
+        f"`mode` of a model: {_words(MODES)}.",
+        f"`needs` of a view: {_words(NEEDS)}. `caption`: {_words(view.CAPTION_LINES)}. `fallback`: {_words(WISHES)}.",
+        f"`resolve` in a view: {'; '.join(f'`{name}` for {_words(row.options)}' for name, row in RESOLVERS.items())}.",
         f"Trusted to build models without `trust=`: {_words(TRUSTED)}.",
     )
 

@@ -82,5 +82,7 @@ class Config:
 
 
 def register() -> None:
-    """Make the schema known to Hydra. May be called again."""
-    ConfigStore.instance().store(name=NAME, node=Config)
+    """Make the schema known to Hydra. May be called again, and costs nothing then."""
+    store = ConfigStore.instance()
+    if f"{NAME}.yaml" not in store.repo:
+        store.store(name=NAME, node=Config)

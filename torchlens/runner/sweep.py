@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchlens.base.errors import error, heard, warn
+from torchlens.base.errors import TorchLensError, error, heard, warn
 from torchlens.runner import manifest as records
 from torchlens.runner.execute import THREADS
 from torchlens.runner.figures import MANIFEST
@@ -64,9 +64,15 @@ def to_run(planned: Sequence[Planned]) -> list[Planned]:
 
 
 def forget(launched: Sequence[Planned]) -> None:
-    """Remove the manifests of earlier runs of these jobs, so that one that is found later is of this run."""
+    """Remove the manifests of earlier runs of these jobs, so that one that is found later is of this run.
+
+    Raises: InvalidArgumentError[output_path_invalid].
+    """
     for item in launched:
-        (item.folder / MANIFEST).unlink(missing_ok=True)
+        try:
+            (item.folder / MANIFEST).unlink(missing_ok=True)
+        except OSError as exc:
+            raise _unwritable(exc) from exc
 
 
 def launcher_name(hydra: DictConfig) -> str:
@@ -86,42 +92,75 @@ def unused_axes(planned: Sequence[Planned], swept: Sequence[str]) -> list[str]:
 
 
 # -- launching
-def launch(planned: Sequence[Planned], launcher: Any, hydra: DictConfig) -> None:
+def launch(planned: Sequence[Planned], launcher: Any, hydra: DictConfig) -> dict[str, str]:
     """Run jobs. launcher: one of Hydra's, set up; hydra: the node that configures it.
 
+    Returns, by name, what kept a job from writing its manifest.
     Raises: InvalidArgumentError[output_path_invalid] if the sweep's folder cannot be written.
     """
+    problems: dict[str, str] = {}
     name = launcher_name(hydra)
     size = _batch_size(name, hydra, len(planned))
     extra = _thread_words(name, hydra, planned, size)
     for start in range(0, len(planned), size):
         batch = list(planned[start : start + size])
-        if _launch_batch(batch, launcher, extra, start):
-            for item in batch:
-                if _status(item) in (None, records.RUNNING):
-                    # Alone, so that one that dies again takes nobody along.
-                    print(f"torchlens: {item.name} did not finish and is run again", file=sys.stderr)
-                    _launch_batch([item], launcher, extra, start)
+        _launch_all(batch, launcher, extra, start, problems)
+    return problems
 
 
-def _launch_batch(batch: Sequence[Planned], launcher: Any, extra: Sequence[str], start: int) -> bool:
-    """Launch jobs together; returns whether a process was lost."""
+def _launch_all(
+    batch: Sequence[Planned], launcher: Any, extra: Sequence[str], start: int, problems: dict[str, str]
+) -> None:
+    """Launch jobs together, and again those that were left behind when a process was lost.
+
+    Those that had not begun are innocent and go together; those that had begun go alone in the end, so that one that
+    dies again takes nobody along.
+    """
+    begun: list[Planned] = []
+    while batch and _launch_batch(batch, launcher, extra, start, problems):
+        left = [item for item in batch if item.name not in problems]
+        begun += [item for item in left if _status(item) == records.RUNNING]
+        waiting = [item for item in left if _status(item) is None]
+        if len(waiting) == len(batch):  # no job begins at all
+            begun += waiting
+            break
+        batch = waiting
+        if batch:
+            print(f"torchlens: {len(batch)} jobs had not begun and are launched again", file=sys.stderr)
+    for item in begun:
+        print(f"torchlens: {item.name} did not finish and is run again", file=sys.stderr)
+        _launch_batch([item], launcher, extra, start, problems)
+
+
+def _launch_batch(
+    batch: Sequence[Planned], launcher: Any, extra: Sequence[str], start: int, problems: dict[str, str]
+) -> bool:
+    """Launch jobs together; returns whether a process was lost. problems: is added to, as `launch` returns it."""
     words = [[*item.overrides, f"hydra.sweep.subdir={item.name}", "hydra.mode=MULTIRUN", *extra] for item in batch]
     try:
         with _dead_jobs_tolerated(launcher):
             returned = launcher.launch(words, initial_job_idx=start)
-            return any(item is None for item in returned)
+        for item, found in zip(batch, returned, strict=True):
+            if found is not None and isinstance(text := found.return_value, str) and text:
+                problems[item.name] = text
+        return any(found is None for found in returned)
     except OSError as exc:
-        if exc.filename is None:
+        if exc.errno is None:
             raise
-        what = f"cannot write to {exc.filename!r}: {exc.strerror}"
-        raise error("output_path_invalid", what, fix="choose another folder with out=DIR") from exc
+        raise _unwritable(exc) from exc
     except Exception as exc:  # noqa: BLE001 - jobs never raise; this is a launcher whose worker died
         text = " ".join(str(exc).split())
         print(f"torchlens: a worker process was lost: {type(exc).__name__}: {text[:200]}", file=sys.stderr)
         if os.environ.get(TRACEBACKS) == "1":
             traceback.print_exception(exc)
     return True
+
+
+def _unwritable(exc: OSError) -> TorchLensError:
+    place = f" to {exc.filename!r}" if exc.filename else ""
+    return error(
+        "output_path_invalid", f"cannot write{place}: {exc.strerror}", fix="choose another folder with out=DIR"
+    )
 
 
 def _status(item: Planned) -> str | None:
@@ -162,8 +201,9 @@ def _dead_jobs_tolerated(launcher: Any) -> Iterator[None]:
         yield
         return
     from submitit.core.core import Job as Submitted
+    from submitit.local import local
 
-    real = Submitted.results
+    real, start = Submitted.results, local.start_controller
 
     def results(self: Any) -> list[Any]:
         try:
@@ -173,11 +213,22 @@ def _dead_jobs_tolerated(launcher: Any) -> Iterator[None]:
             print(f"torchlens: a worker process was lost: {type(exc).__name__}: {lines[-1].strip()}", file=sys.stderr)
             return [None]
 
-    Submitted.results = results
+    def start_quietly(*words: Any, **settings: Any) -> Any:
+        """What watches over a job has nothing to say but where it was interrupted; jobs have log files of their own."""
+        before, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        try:
+            return start(*words, **settings)
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+            os.close(nowhere)
+
+    Submitted.results, local.start_controller = results, start_quietly
     try:
         yield
     finally:
-        Submitted.results = real
+        Submitted.results, local.start_controller = real, start
 
 
 # -- how it ended
@@ -199,16 +250,31 @@ class Ending:
         return f"{self.status:<9} {what}{f': {self.text}' if self.text else ''}"
 
 
-def endings(planned: Sequence[Planned], launched: Sequence[Planned]) -> list[Ending]:
-    """How every figure of every job ended, in order, as the manifests tell. launched: the jobs of this run."""
+def endings(
+    planned: Sequence[Planned],
+    launched: Sequence[Planned],
+    problems: Mapping[str, str] | None = None,
+    *,
+    interrupted: bool = False,
+) -> list[Ending]:
+    """How every figure of every job ended, in order, as the manifests tell.
+
+    launched: the jobs of this run; problems: by job, why its manifest could not be written; interrupted: by the user,
+    so that an unfinished manifest is no sign of a process that died.
+    """
     ran = {item.name for item in launched}
-    return [ending for item in planned for ending in _endings(item, item.name in ran)]
+    unfinished = {item.name: Ending("", "", "not drawn") for item in planned if interrupted}
+    unfinished |= {name: Ending("", "", "failed", (), text) for name, text in (problems or {}).items()}
+    died = Ending("", "", "died", (), "its process ended before it was finished")
+    return [ending for item in planned for ending in _endings(item, item.name in ran, unfinished.get(item.name, died))]
 
 
-def _endings(item: Planned, ran: bool) -> list[Ending]:
+def _endings(item: Planned, ran: bool, unfinished: Ending) -> list[Ending]:
+    """unfinished: how figures ended of which the manifest of a running job knows nothing yet."""
     found = records.read(item.folder)
     if found is None:
-        return [Ending(item.name, figure.name, "not run") for figure in item.job.figures]
+        known = unfinished if unfinished.status == "failed" else replace(unfinished, status="not run", text="")
+        return [replace(known, folder=item.name, figure=figure.name) for figure in item.job.figures]
     result: list[Ending] = []
     for name, entry in found["figures"].items():
         files = tuple(file["file"] for file in entry["files"])
@@ -217,7 +283,7 @@ def _endings(item: Planned, ran: bool) -> list[Ending]:
         elif entry["status"] == records.FAILED:
             result.append(Ending(item.name, name, "failed", (), entry["error"]["text"]))
         elif found["status"] == records.RUNNING:
-            result.append(Ending(item.name, name, "died", (), "its process ended before it was finished"))
+            result.append(replace(unfinished, folder=item.name, figure=name))
         else:
             result.append(Ending(item.name, name, "not drawn"))
     return result

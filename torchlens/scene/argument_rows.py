@@ -35,9 +35,12 @@ def args_row(context: RowContext, node: PlanNode) -> Sequence[str]:
 
 
 def _source_shapes(data: TraceData, node: PlanNode) -> list[Shape | None]:
-    """Shapes of the tensors that flow in, over all passes; the module's own buffers are none of them."""
-    refs = [ref for i in node.members for ref in data.nodes.parents[i] if data.nodes.kind[ref.node] != "buffer"]
-    return [data.nodes.outs[ref.node][ref.output].shape for ref in refs if not ref.late]
+    """Shape of the one tensor that flows in, pass by pass; None where several do. The module's own buffers do not."""
+    shapes: list[Shape | None] = []
+    for i in node.members:
+        refs = [ref for ref in data.nodes.parents[i] if data.nodes.kind[ref.node] != "buffer" and not ref.late]
+        shapes.append(data.nodes.outs[refs[0].node][refs[0].output].shape if len(refs) == 1 else None)
+    return shapes
 
 
 def _only_shape(outs: Sequence[TensorSpec]) -> Shape | None:

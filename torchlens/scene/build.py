@@ -9,16 +9,18 @@ from functools import cache
 
 from torchlens.base.colors import contrast, fill_colors, text_on
 from torchlens.base.text import truncate, wrap
-from torchlens.plan.graph import COPY, FOLD, MODULE, OUTPUTS, SEGMENT, Plan, PlanBox, PlanNode
+from torchlens.plan.graph import CLOSED, COPY, FOLD, MODULE, OUTPUTS, SEGMENT, Plan, PlanBox, PlanNode
 from torchlens.records.trace_data import TraceData
-from torchlens.scene.arrow_texts import describe
+from torchlens.scene import attention_rows, debug_caption
+from torchlens.scene.arrow_texts import AROUND, describe
 from torchlens.scene.arrows import make_arrows
-from torchlens.scene.caption import caption_lines
+from torchlens.scene.caption import About, caption_lines
 from torchlens.scene.channels import Channel, color_channel
 from torchlens.scene.encodings import RecordOf, Sources
 from torchlens.scene.header import header_lines
 from torchlens.scene.layers import Patch, StyleLayer, Trail, merge, setting_layer
 from torchlens.scene.legend import key_lines
+from torchlens.scene.marks import Readings, mark_of
 from torchlens.scene.model import Encoding, NodeStyle, Page, RootLine, Row, Scene, SceneBox, SceneNode, TextLine
 from torchlens.scene.node_spec import Callbacks, SpecWriter, has_hooks, plain_callbacks
 from torchlens.scene.notes import with_pictures
@@ -30,6 +32,8 @@ from torchlens.settings.compose import DrawRequest
 from torchlens.settings.evidence import lacking
 from torchlens.settings.theme import Theme
 
+# The file whose caption lines are registered by being imported.
+_CAPTIONS = (debug_caption,)
 DIRECTIONS = {"bottomup": "BT", "topdown": "TB", "leftright": "LR", "rightleft": "RL"}
 DEFAULT_DIRECTION = "bottomup"
 # A font of this name is written as its family in bold: engines know the widths of families only.
@@ -40,6 +44,8 @@ COLUMNS, COLUMN_GAP = "columns", 0.9
 OUTER_WIDTH, INNER_WIDTH = 5.0, 2.0
 # Source: WCAG 2.2, contrast (minimum).
 CONTRAST = 4.5
+# Contrast below which a line cannot be meant.
+FAINTEST = 1.2
 # Characters of a frame's title that stay beside the arrows into the frame.
 TITLE_WIDTH = 14
 # Characters of an address or a class on a frame.
@@ -68,6 +74,8 @@ def build(
     sizes, columns = size_channel(data, plan, options, sources), stack(data, plan, options, sources)
     dressed = _Dresser(plan, data, request).nodes(roles, channel.patches if channel else (None,) * len(roles))
     nodes = [with_pictures(data, node, drawn) for node, drawn in zip(plan.nodes, dressed, strict=True)]
+    if options.node_style == attention_rows.ATTENTION:
+        nodes = [attention_rows.outlined(data, *pair) for pair in zip(plan.nodes, nodes, strict=True)]
     if has_hooks(options):
         told = callbacks or plain_callbacks(data, rolled=options.rolled)
         writer = SpecWriter(options, told, _readable, theme.page.text)
@@ -83,10 +91,16 @@ def build(
         notes.insert(0, columns.caption)
     captions = [
         TextLine("caption", line, theme.fonts.secondary, theme.page.secondary)
-        for line in (*caption_lines(plan, channel, request), *notes)
+        for line in (*caption_lines(About(data, plan, request, channel, sizes, columns)), *notes)
     ]
-    key = key_lines(channel, nodes, boxes, theme, options.show_legend, [part.key for part in (sizes, columns) if part])
-    root: list[RootLine] = [*header_lines(data, request, plan), *captions, *key]
+    further = [part.key for part in (sizes, columns) if part]
+    if options.show_legend or plan.focus:
+        further += attention_rows.key_of(nodes)
+    if options.show_legend and any(edge.over for edge in plan.edges):
+        further.append(AROUND)
+    key = key_lines(channel, nodes, boxes, theme, options.show_legend, further)
+    written: list[RootLine] = [*header_lines(data, request, plan), *captions, *key]
+    root = [line._replace(color=_readable(page.background, line.color)) for line in written]
     return Scene(
         title=data.model_class,
         page=page,
@@ -113,15 +127,15 @@ def _page(request: DrawRequest, direction: str) -> Page:
         font=family,
         bold=family != page.font,
         font_size=fonts.base,
-        text=page.text,
+        text=_readable(page.background, page.text),
         cluster_margin=page.cluster_margin,
         pad=page.pad,
         nodesep=page.nodesep,
         ranksep=page.ranksep,
         tooltips=page.tooltips,
-        edge_color=edge.color,
+        edge_color=_visible(edge.color, request.theme),
         edge_width=edge.width,
-        edge_font_color=edge.font_color,
+        edge_font_color=_readable(_grounds(request.theme), edge.font_color),
         edge_font_size=fonts.annotation,
         emphasis_size=fonts.emphasis,
         attributes=dict(request.options.graph_attrs or {}),
@@ -136,9 +150,10 @@ class _Dresser:
         self._data, self._request, self._theme = data, request, request.theme
         self._context = RowContext(data, plan, request.options)
         self._tokens = tokens_of(request.options)
-        self._keyword = self._keyword_patch()
+        self._settings = self._setting_patches()
         self._plan = plan
         self._look = cache(self._merge)
+        self._readings = Readings.of(self._context) if request.options.show_nonfinite else None
 
     def nodes(self, roles: Sequence[str], channel: Sequence[Patch | None]) -> list[SceneNode]:
         return [
@@ -148,15 +163,17 @@ class _Dresser:
     def _node(self, node: PlanNode, role: str, channel: Patch | None) -> SceneNode:
         rows = write_rows(self._context, node, self._tokens)
         peripheries = 2 if (node.rectangle and node.hidden_buffers) or node.kind == OUTPUTS else 1
-        style, origin, trail = self._look(role, _shape(node), peripheries, node.from_input, channel)
+        mark = self._mark(node, covered=channel is not None and channel.style.fill is not None)
+        style, origin, trail = self._look(role, _shape(node), peripheries, node.from_input, mark, channel)
         if node.kind == COPY:
             style = replace(style, font_size=self._theme.fonts.secondary)
+            origin = {**origin, "font_size": "what the node is: a small stub"}
         members = tuple(self._data.nodes.label[i] for i in node.members)
         tooltip = self._tooltip(node, rows)
         return SceneNode(node.name, node.kind, role, rows, style, origin, tooltip, node.box, members, (), trail)
 
     def _merge(
-        self, role: str, shape: str, peripheries: int, from_input: bool, channel: Patch | None
+        self, role: str, shape: str, peripheries: int, from_input: bool, mark: Patch | None, channel: Patch | None
     ) -> tuple[NodeStyle, dict[str, str], Trail]:
         look = self._theme.roles[role]
         themed = NodeStyle(
@@ -175,20 +192,30 @@ class _Dresser:
         )
         patches = [Patch(StyleLayer.THEME, f"theme {self._theme.name}, role {role}", themed)]
         patches.append(Patch(StyleLayer.THEME, "what the node is", record))
-        patches += [patch for patch in (self._keyword, channel) if patch is not None]
+        patches += [*self._settings, *(patch for patch in (mark, channel) if patch is not None)]
         style, origin, trail = merge(patches)
-        if style.fill and style.font_color:
-            readable = _readable(style.fill, style.font_color)
+        if style.font_color:
+            readable = _readable(style.fill or _grounds(self._theme), style.font_color)
             if readable != style.font_color:
                 style, origin = replace(style, font_color=readable), {**origin, "font_color": "contrast with the fill"}
         return style, dict(origin), trail
 
-    def _keyword_patch(self) -> Patch | None:
-        size = self._request.options.font_size
-        if size is None:
+    def _mark(self, node: PlanNode, *, covered: bool) -> Patch | None:
+        """The mark of a node. covered: its fill will be a channel's."""
+        if self._readings is None:
             return None
-        label = self._request.origin["font_size"]
-        return Patch(setting_layer(label), f"font_size from {label}", NodeStyle(font_size=float(size)))
+        start = None if covered else self._theme.page.text
+        return mark_of(self._readings.read(node), _shape(node), start, whole=node.kind not in CLOSED)
+
+    def _setting_patches(self) -> list[Patch]:
+        """What options say about a node's look, each layer's word on its place; nothing if the last word is null."""
+        if self._request.options.font_size is None:
+            return []
+        return [
+            Patch(setting_layer(label), f"font_size from {label}", NodeStyle(font_size=float(size)))
+            for label, size in self._request.trail["font_size"]
+            if isinstance(size, int)
+        ]
 
     def _tooltip(self, node: PlanNode, rows: Sequence[Row]) -> str:
         """Where the node ran and what its module keeps unseen; empty where the theme wants none."""
@@ -209,6 +236,18 @@ def _readable(fill: str, preferred: str) -> str:
     text = text_on(fill, preferred)
     worst = min(contrast(text, color) for color in fill_colors(fill))
     return text if worst >= CONTRAST else text_on(fill, "#000000")
+
+
+def _visible(line: str, theme: Theme) -> str:
+    """The colour of an arrow or a frame, or that of text where the page has been given the same colour."""
+    page = theme.page.background
+    return line if contrast(line, page) >= FAINTEST else _readable(page, theme.page.text)
+
+
+def _grounds(theme: Theme) -> str:
+    """What may lie under a text that has no fill of its own: the page and the frames of modules."""
+    page, frame = theme.page.background, theme.roles["module"].fill
+    return page if frame in (None, page) else f"{page}:{frame}"
 
 
 def _shape(node: PlanNode) -> str:
@@ -241,7 +280,7 @@ def _boxes(plan: Plan, data: TraceData, theme: Theme) -> list[SceneBox]:
                 lines=class_lines(module.class_name),
                 parent=box.parent,
                 fill=fill,
-                stroke=look.stroke or theme.page.text,
+                stroke=_visible(look.stroke or theme.page.text, theme),
                 stroke_width=_frame_width(box, deepest),
                 font_color=font_color,
                 dashed=not box.from_input,

@@ -12,6 +12,7 @@ from torchlens.base.units import count_text, shape_text
 from torchlens.plan.collapse.nodes import op_ends, span_text
 from torchlens.plan.graph import FOLD, OUTPUTS, PlanNode, Tally, tally
 from torchlens.records.trace_data import TraceData
+from torchlens.scene.marks import TOKEN
 from torchlens.scene.model import Row
 from torchlens.scene.row_table import ROWS, WIDTH, RowContext
 
@@ -23,17 +24,20 @@ SUMS = ("time", "bytes", "flops")
 
 def capsule_rows(context: RowContext, node: PlanNode, tokens: Sequence[str]) -> tuple[Row, ...]:
     """The rows of such a node, the first one bold but for a fold, which is only counted. tokens: of the drawing."""
+    found = ROWS.get(TOKEN)(context, node) if TOKEN in tokens else ()
+    marked = (Row(TOKEN, tuple(found)),) if found else ()
     if node.kind == FOLD:
-        return (Row("name", (fold_text(context.data, node),)),)
+        return (Row("name", (fold_text(context.data, node),)), *marked)
     if node.kind == OUTPUTS:
-        return (Row("name", (f"OUTPUTS: {node.address}",), True), Row("shape", (_bundle_text(context.data, node),)))
+        title = Row("name", (f"OUTPUTS: {node.address}",), True)
+        return (title, Row("shape", (_bundle_text(context.data, node),)), *marked)
     title, *rows = _segment_lines(context, node)
     written = [Row("name", tuple(wrap(title, WIDTH, (" ",))), True)]
     written += [Row("contents", tuple(wrap(row, WIDTH, (", ", " ")))) for row in rows]
     for token in tokens:
         lines = ROWS.get(token)(context, node) if token in SUMS else ()
         written += [Row(token, tuple(lines))] if lines else []
-    return tuple(written)
+    return (*written, *marked)
 
 
 def fold_text(data: TraceData, node: PlanNode) -> str:

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Callable, Sequence
 
 from torchlens.base.units import bytes_text, flops_text, seconds_text
-from torchlens.plan.graph import PlanNode
+from torchlens.plan.graph import MODULE, PlanNode
 from torchlens.scene.row_table import ROWS, RowContext, marked_in
 from torchlens.scene.values import SOURCES, Readings, value_of
 
@@ -25,7 +25,7 @@ def device_time_row(context: RowContext, node: PlanNode) -> Sequence[str]:
     value = readings.value(node)
     if value is not None:
         return [marked_in(context, f"device={seconds_text(value * 1e-9)}", node)]
-    return ["device=n/a"] if node.kind == "op" and readings.is_idle(node) else ()
+    return ["device=n/a"] if node.kind in ("op", MODULE) and readings.is_idle(node) else ()
 
 
 @ROWS.add("bytes")

@@ -6,6 +6,7 @@ A function given by the user is called once per node of the trace, whatever it s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from numbers import Real
 
 from torchlens.base.errors import error, fail, first_line
@@ -21,8 +22,11 @@ _BOXES = {MODULE: "module boxes", SEGMENT: "segments"}
 
 
 def function_name(function: Callable[..., object]) -> str:
-    """What a key calls a function."""
-    name = str(getattr(function, "__name__", type(function).__name__))
+    """What a key calls a function; of one with arguments filled in, the function itself."""
+    while isinstance(function, partial):
+        function = function.func
+    own = getattr(function, "__name__", None) or getattr(function, "__qualname__", type(function).__name__)
+    name = str(own).rpartition(".")[2]
     return name if name.isidentifier() else "value"
 
 
@@ -124,32 +128,34 @@ def eligible(data: TraceData, plan: Plan) -> int:
 def _aggregation(plan: Plan, readings: Readings, shown: Sequence[Number | None]) -> tuple[str, ...]:
     source, lines = readings.source, list[str]()
     seen = {node.kind for node, value in zip(plan.nodes, shown, strict=True) if value is not None}
-    across = " across all calls" if plan.rolled else ""
-    lines += [f"{words}: sum over member ops{across}" for kind, words in _BOXES.items() if kind in seen]
+    across = {MODULE: " across all calls"} if plan.rolled else {}
+    lines += [f"{words}: sum over member ops{across.get(kind, '')}" for kind, words in _BOXES.items() if kind in seen]
     if plan.rolled and source.over_passes and any(node.kind == "op" and len(node.members) > 1 for node in plan.nodes):
         lines.append("rolled nodes: sum over passes")
     if not source.additive and any(node.kind not in SINGLE for node in plan.nodes):
         lines.append(f"collapsed nodes unencoded: {source.name} has no exact sum over ops")
-    if any(node.kind == FOLD for node in plan.nodes):
-        lines.append("folded blocks: the drawn one only")
     return tuple(lines)
 
 
 def _left_out(plan: Plan, readings: Readings, shown: Sequence[Number | None]) -> list[str]:
     source, notes = readings.source, list[str]()
+    if plan.left_out:
+        notes.append(f"{_counted(len(plan.left_out), 'op')} hidden by collapse_rules: on no node")
     blank = [node for node, value in zip(plan.nodes, shown, strict=True) if value is None]
+    if any(node.kind == FOLD for node in plan.nodes):
+        notes.append("repeat folds: the representative module only, not the modules folded behind it")
     if source.additive:
-        kinds = {node.kind for node in blank}
+        kinds = {node.kind for node in blank if not readings.is_idle(node)}
         notes += [f"{words} unencoded: an op inside has no {source.name}" for k, words in _BOXES.items() if k in kinds]
     ops = [node for node in blank if node.kind == "op"]
     varying = sum(map(readings.varies, ops))
     if varying:
         notes.append(f"{_counted(varying, 'rolled node')} unencoded: {source.name} differs between the passes")
-    idle = sum(map(readings.is_idle, ops))
+    idle = [node for node in blank if readings.is_idle(node)]
     if idle:
-        notes.append(f"{_counted(idle, 'node')} ran no kernel: n/a")
-    if len(ops) > varying + idle:
-        count = len(ops) - varying - idle
+        notes.append(f"{_counted(len(idle), 'node')} ran no kernel: n/a")
+    count = len(ops) - varying - sum(node.kind == "op" for node in idle)
+    if count:
         notes.append(f"{_counted(count, 'node')} {'have' if count > 1 else 'has'} no {source.name}")
     known = {value for value in shown if value is not None}
     if len(known) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchlens.base.text import fill, truncate
 from torchlens.base.units import bytes_text, count_text
 from torchlens.plan.collapse.guard import FALLBACK
-from torchlens.plan.collapse.planner import CollapsePlan
+from torchlens.plan.collapse.planner import CEILING, CollapsePlan
 from torchlens.plan.collapse.quality import AUTO
 from torchlens.plan.graph import Plan, Tally, tally_module, tally_network
 from torchlens.records.trace_data import TraceData
@@ -70,6 +70,7 @@ def _folding(collapse: CollapsePlan | None) -> list[str]:
     if collapse is None:
         return []
     simple = ["collapse: folded by the simple planner"] if collapse.planner == FALLBACK else []
+    simple += ["collapse: too large to plan, outermost modules only"] if collapse.reason == CEILING else []
     above = collapse.mode == AUTO and collapse.nodes > collapse.band
     return [*simple, *([f"collapse: {collapse.nodes} nodes, above the readable band"] if above else [])]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from torchlens.base.errors import error, nearest
 from torchlens.plan.graph import STUBS
 from torchlens.scene.model import NodeStyle, Scene, SceneNode
-from torchlens.settings.compose import UNSET, DrawRequest
+from torchlens.settings.compose import UNSET, DrawRequest, SettingLayer
 
 
 class StyleLayer(IntEnum):
@@ -51,6 +51,8 @@ class Step(NamedTuple):
     value: object
 
 
+# A name, its value, who set it, and over whom.
+_Line = tuple[str, str, str, str]
 # Attribute -> every word on it, lowest layer first; the last one counts.
 Trail = Mapping[str, tuple[Step, ...]]
 
@@ -62,7 +64,7 @@ def merge(patches: Iterable[Patch]) -> tuple[NodeStyle, Mapping[str, str], Trail
         for name, value in _set_by(patch):
             trail[name] = (*trail.get(name, ()), Step(patch.layer, patch.source, value))
     style = NodeStyle(**{name: steps[-1].value for name, steps in trail.items()})  # type: ignore[arg-type]
-    return style, {name: steps[-1].source for name, steps in trail.items()}, trail
+    return *_unsplit(style, {name: steps[-1].source for name, steps in trail.items()}), trail
 
 
 def overlay(drawn: SceneNode, patch: Patch) -> SceneNode:
@@ -78,8 +80,15 @@ def overlay(drawn: SceneNode, patch: Patch) -> SceneNode:
     if not values:
         return drawn._replace(trail=trail)
     origin = {**drawn.origin, **dict.fromkeys(values, patch.source)}
-    style = replace(drawn.style, **values)  # type: ignore[arg-type]
+    style, origin = _unsplit(replace(drawn.style, **values), origin)  # type: ignore[arg-type]
     return drawn._replace(style=style, origin=origin, trail=trail)
+
+
+def _unsplit(style: NodeStyle, origin: dict[str, str]) -> tuple[NodeStyle, dict[str, str]]:
+    """How a fill is laid out is the word of whoever set the fill: it goes with that fill when another one wins."""
+    if style.split is None or origin.get("fill") == origin.get("split"):
+        return style, origin
+    return replace(style, split=None), {name: source for name, source in origin.items() if name != "split"}
 
 
 def _set_by(patch: Patch) -> list[tuple[str, object]]:
@@ -93,6 +102,22 @@ def setting_layer(label: str) -> StyleLayer:
 
 
 # -- explain
+# The layers in the words of their users.
+WORDS = {
+    StyleLayer.THEME: "theme",
+    StyleLayer.VIEW: "view",
+    StyleLayer.KEYWORD: "keyword",
+    StyleLayer.MARK: "mark",
+    StyleLayer.CHANNEL: "channel",
+    StyleLayer.VIEW_STYLE: "view's own styling",
+    StyleLayer.NODE_SPEC: "node_spec_fn",
+}
+_STYLE_ORDER = " < ".join(WORDS[layer] for layer in StyleLayer)
+# `verb` is what `torchlens.draw` starts from, and no choice of a user.
+_SETTINGS = " < ".join(layer.name.lower() for layer in SettingLayer if layer is not SettingLayer.VERB)
+_SETTING_ORDER = f"{_SETTINGS} (keyword or command line)"
+
+
 def explain(scene: Scene, label: str, request: DrawRequest) -> str:
     """Why a node looks as it does: its style with the source of each attribute, then the settings with their layers.
 
@@ -103,14 +128,14 @@ def explain(scene: Scene, label: str, request: DrawRequest) -> str:
     lines = [f"{node.name} ({node.kind}, role {node.role})"]
     if node.name != label and label in node.members:
         lines.append(f"{label} is drawn as part of it")
-    lines += ["", "style"]
-    lines += _columns([_attribute(node, name) for name in ATTRIBUTES if getattr(node.style, name) is not None])
-    contents = [(name, "changed", node.origin[name]) for name in CONTENTS if name in node.origin]
-    lines += ["", "contents", *_columns(contents)] if contents else []
-    lines += ["", "settings"]
-    lines += _columns([_setting(name, request) for name in request.origin if request.origin[name] != UNSET])
-    if lines[-1] == "settings":
-        lines.append("  all at their defaults")
+    lines += ["", *_table("style", [_attribute(node, name) for name in ATTRIBUTES if _is_set(node, name)])]
+    changed = [(name, "changed", node.origin[name], "") for name in CONTENTS if name in node.origin]
+    lines += ["", *_table("contents", changed)] if changed else []
+    lines += [f"the later one wins: {_STYLE_ORDER}", ""]
+    named = [("theme", request.theme.name, "", ""), ("view", request.view.name if request.view else "none", "", "")]
+    chosen = [_setting(name, request) for name in request.origin if request.origin[name] != UNSET]
+    lines += _table("setting", [*named, *chosen])
+    lines += [f"the later one wins: {_SETTING_ORDER}"] if chosen else ["all others are at their defaults"]
     return "\n".join(lines)
 
 
@@ -133,25 +158,31 @@ def _bears(node: SceneNode, label: str) -> bool:
     return label in node.members or any("".join(row.lines) == f"@{label.removeprefix('@')}" for row in node.rows)
 
 
-def _attribute(node: SceneNode, name: str) -> tuple[str, str, str]:
+def _is_set(node: SceneNode, name: str) -> bool:
+    return getattr(node.style, name) is not None
+
+
+def _attribute(node: SceneNode, name: str) -> _Line:
     """An attribute, its value, who set it, and whom that overruled."""
     source = node.origin.get(name, "")
     beaten = [step for step in node.trail.get(name, ()) if step.source != source]
-    over = ", ".join(f"{step.source}={_value(step.value)}" for step in reversed(beaten))
-    return name, _value(getattr(node.style, name)), source + (f" over {over}" if over else "")
+    over = "; ".join(f"{step.source} = {_value(step.value)}" for step in reversed(beaten))
+    return name, _value(getattr(node.style, name)), source, over
 
 
-def _setting(name: str, request: DrawRequest) -> tuple[str, str, str]:
+def _setting(name: str, request: DrawRequest) -> _Line:
     steps = request.trail.get(name, ())
-    beaten = ", ".join(f"{who}={_value(value)}" for who, value in reversed(steps[:-1]))
-    source = request.origin[name] + (f" over {beaten}" if beaten else "")
-    return name, _value(getattr(request.options, name)), source
+    over = "; ".join(f"{who} = {_value(value)}" for who, value in reversed(steps[:-1]))
+    return name, _value(getattr(request.options, name)), request.origin[name], over
 
 
 def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _columns(rows: Sequence[tuple[str, str, str]]) -> list[str]:
-    widths = [max((len(row[k]) for row in rows), default=0) for k in range(2)]
-    return [f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {source}".rstrip() for name, value, source in rows]
+def _table(title: str, lines: Sequence[_Line]) -> list[str]:
+    """Lines below a head, in columns; the last one only where something was overruled."""
+    over = "over" if any(line[3] for line in lines) else ""
+    table = [(title, "value", "set by", over), *lines]
+    widths = [max(len(line[k]) for line in table) for k in range(3)]
+    return ["  ".join([*map(str.ljust, line[:3], widths), line[3]]).rstrip() for line in table]

@@ -11,12 +11,13 @@ from torchlens.base.units import range_text
 from torchlens.plan.graph import CAPSULES, FROM, STUBS, TO
 from torchlens.scene.channels import Channel
 from torchlens.scene.layers import HOOK
+from torchlens.scene.marks import SOURCE, samples, unmarked
 from torchlens.scene.model import BarLine, NodeStyle, RootLine, SceneBox, SceneNode, SwatchLine, TextLine
 from torchlens.settings.theme import Theme
 
 CELLS = 48
 
-_FILLS = {
+FILLS = {
     "input": "input",
     "output": "output",
     "trainable": "trainable parameters",
@@ -26,9 +27,9 @@ _FILLS = {
     "op": "other operation",
 }
 # Roles that look like other operations unless a theme gives them a fill of their own.
-_OWN_FILLS = {"buffer": "buffer version", "constant": "constant", "box": "module without parameters"}
+OWN_FILLS = {"buffer": "buffer version", "constant": "constant", "box": "module without parameters"}
 _STUB_TEXTS = {FROM: "from: feeds this module", TO: "to: reads from it"}
-_SHAPES = {
+SHAPES = {
     "oval": "ellipse: operation",
     "box": "rectangle: a module's one operation",
     "double": "double border: uses hidden buffers",
@@ -64,7 +65,8 @@ def key_lines(
         lines += [writer.swatch(role, nodes) for role in _used_roles(channel, nodes, theme)]
     lines += [writer.stub(kind, nodes) for kind in _STUB_TEXTS if any(node.kind == kind for node in nodes)]
     if show_legend:
-        lines += [writer.text(_SHAPES[name]) for name in _used_shapes(nodes, boxes)]
+        lines += [writer.mark(*sample) for sample in samples(nodes)]
+        lines += [writer.text(SHAPES[name]) for name in _used_shapes(nodes, boxes)]
     return lines
 
 
@@ -73,8 +75,8 @@ def _used_roles(channel: Channel | None, nodes: Sequence[SceneNode], theme: Them
     if channel is not None and channel.active:
         return list(channel.rings)
     used = {node.role for node in nodes if node.kind not in STUBS and _is_usual(node, "fill")}
-    own = [role for role in _OWN_FILLS if theme.roles[role].fill != theme.roles["op"].fill]
-    return [role for role in (*_FILLS, *own) if role in used]
+    own = [role for role in OWN_FILLS if theme.roles[role].fill != theme.roles["op"].fill]
+    return [role for role in (*FILLS, *own) if role in used]
 
 
 def _used_shapes(nodes: Sequence[SceneNode], boxes: Sequence[SceneBox]) -> list[str]:
@@ -89,12 +91,12 @@ def _used_shapes(nodes: Sequence[SceneNode], boxes: Sequence[SceneBox]) -> list[
         shown["dashed"] = _is_usual(node, "dash") and node.style.dash == "dashed"
         used.update((name, True) for name, seen in shown.items() if seen)
     used["dashed"] = used.get("dashed", False) or any(box.dashed for box in boxes)
-    return [name for name in _SHAPES if used.get(name)]
+    return [name for name in SHAPES if used.get(name)]
 
 
 def _is_usual(node: SceneNode, attribute: str) -> bool:
-    """Whether an attribute means what it always means, and not what the user's own function made of it."""
-    return HOOK not in node.origin.get(attribute, "")
+    """Whether an attribute means what it always means, and not what a mark or the user's own function made of it."""
+    return not any(word in node.origin.get(attribute, "") for word in (HOOK, SOURCE))
 
 
 class _KeyWriter:
@@ -109,12 +111,16 @@ class _KeyWriter:
 
     def swatch(self, role: str, nodes: Sequence[SceneNode]) -> SwatchLine:
         bearers = [node for node in nodes if node.role == role and node.kind not in STUBS]
-        style = next((node for node in bearers if _is_usual(node, "fill")), bearers[0]).style
+        style = unmarked(next((node for node in bearers if _is_usual(node, "fill")), bearers[0]))
         # A ring's inside is the scale's: the colour of one node would explain nothing.
-        return self._sample({**_FILLS, **_OWN_FILLS}[role], style, self._plain if role in self._rings else style.fill)
+        return self._sample({**FILLS, **OWN_FILLS}[role], style, self._plain if role in self._rings else style.fill)
+
+    def mark(self, text: str, style: NodeStyle) -> SwatchLine:
+        line = self._sample(text, style, style.fill)
+        return line._replace(split=bool(style.split), dash=style.dash or "solid")
 
     def stub(self, kind: str, nodes: Sequence[SceneNode]) -> SwatchLine:
-        style = next(node.style for node in nodes if node.kind == kind)
+        style = unmarked(next(node for node in nodes if node.kind == kind))
         return self._sample(_STUB_TEXTS[kind], style, style.fill)
 
     def _sample(self, text: str, style: NodeStyle, fill: str | None) -> SwatchLine:

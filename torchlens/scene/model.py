@@ -25,6 +25,7 @@ class Row(NamedTuple):
 class NodeStyle:
     """How a node looks. None = not set here. Sizes and widths in points; fill may be two colours, `a:b`.
 
+    split: the colours of the fill side by side instead of one running into the other, where the shape can be split;
     width, height: inches; fixed_size: true, false or shape; attributes: further ones by the engine's own names, which
     win over all others.
     """
@@ -32,6 +33,7 @@ class NodeStyle:
     shape: str | None = None
     peripheries: int | None = None
     fill: str | None = None
+    split: bool | None = None
     stroke: str | None = None
     stroke_width: float | None = None
     dash: str | None = None
@@ -114,7 +116,7 @@ class BarLine(NamedTuple):
 
 
 class SwatchLine(NamedTuple):
-    """A sample of a fill and border beside its meaning."""
+    """A sample of a fill and border beside its meaning. split: as of a node's style; dash: of the border."""
 
     text: str
     fill: str
@@ -122,6 +124,8 @@ class SwatchLine(NamedTuple):
     stroke_width: float
     size: float
     color: str
+    split: bool = False
+    dash: str = "solid"
 
 
 RootLine = TextLine | BarLine | SwatchLine

@@ -7,6 +7,7 @@ is handed in; a failing callback is named together with the node it failed at.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NoReturn, cast
@@ -25,6 +26,9 @@ TOKEN = HOOK.strip()
 _OWN_ATTRIBUTES = {"id": "", "class": "", "label": "set spec.lines", "tooltip": "set spec.tooltip"}
 _DASHES = ("solid", "dashed", "dotted", "bold")
 _NO_COLORS = ("none", "transparent")
+# Attributes of a style by the engine's names.
+_COLORS = {"fillcolor": "fill", "fontcolor": "font_color", "color": "stroke"}
+_SIZES = {"penwidth": "stroke_width", "fontsize": "font_size", "width": "width", "height": "height"}
 
 
 @dataclass
@@ -212,6 +216,18 @@ def _refuse(who: _Who, why: str, fix: str = "") -> NoReturn:
     fail("node_spec_invalid", f"{who}: {why}", fix=fix, callback=who.callback, node=who.node)
 
 
+def _named_by_engine(extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a style that are set by their engine's names, so that what explains a figure knows them too."""
+    found: dict[str, Any] = {}
+    for name, value in extra.items():
+        parts = fill_colors(str(value))
+        if name in _COLORS and parts and all(map(is_color, parts)):
+            found[_COLORS[name]] = str(value)
+        elif name in _SIZES and re.fullmatch(r"\d+(\.\d+)?", str(value)):
+            found[_SIZES[name]] = float(value)
+    return found
+
+
 class _Reader:
     """Reads the changed fields of a spec as attributes of a `NodeStyle`."""
 
@@ -223,7 +239,7 @@ class _Reader:
         spec, found = self._spec, dict[str, Any]()
         if "shape" in changed:
             found["shape"] = _text(spec.shape, "shape", self._who)
-        for name, attribute in (("fillcolor", "fill"), ("fontcolor", "font_color"), ("color", "stroke")):
+        for name, attribute in _COLORS.items():
             if name in changed:
                 found[attribute] = self._color(name)
         for name, attribute in (("penwidth", "stroke_width"), ("width", "width"), ("height", "height")):
@@ -238,6 +254,8 @@ class _Reader:
             if not peripheries.isdecimal():
                 _refuse(self._who, f"peripheries is {peripheries!r}, not a whole number")
             found["peripheries"] = int(peripheries)
+        if "extra_attrs" in changed:
+            found |= _named_by_engine(extra)
         if extra:
             found["attributes"] = tuple(extra.items())
         return found

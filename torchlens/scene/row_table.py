@@ -31,6 +31,8 @@ class RowContext:
     plan: Plan
     options: DrawOptions
     tests: Tests = field(init=False)
+    # What rows of one kind work out once for all nodes.
+    shared: dict[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tests", asked_of_nodes(self.data))
@@ -38,9 +40,7 @@ class RowContext:
     @cached_property
     def usual(self) -> tuple[str, str]:
         """Dtype and device of most tensors that ops of the network put out."""
-        specs = [spec for i in self.data.op_indexes for spec in self.data.nodes.outs[i]]
-        dtypes, devices = Counter(spec.dtype for spec in specs), Counter(spec.device for spec in specs)
-        return max(dtypes, key=dtypes.__getitem__, default=""), max(devices, key=devices.__getitem__, default="")
+        return usual_of(self.data)
 
     @cached_property
     def heads(self) -> Mapping[str, str]:
@@ -51,6 +51,13 @@ class RowContext:
 
 RowFunction = Callable[[RowContext, PlanNode], Sequence[str]]
 ROWS: Registry[RowFunction] = Registry("label row")
+
+
+def usual_of(data: TraceData) -> tuple[str, str]:
+    """Dtype and device of most tensors that ops of the network put out; empty without any."""
+    specs = [spec for i in data.op_indexes for spec in data.nodes.outs[i]]
+    dtypes, devices = Counter(spec.dtype for spec in specs), Counter(spec.device for spec in specs)
+    return max(dtypes, key=dtypes.__getitem__, default=""), max(devices, key=devices.__getitem__, default="")
 
 
 def marked(text: str, node: PlanNode) -> str:

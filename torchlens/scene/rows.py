@@ -10,7 +10,7 @@ from torchlens.base.text import truncate, wrap
 from torchlens.base.units import ELLIPSIS, count_text
 from torchlens.plan.graph import CAPSULES, COPY, FROM, MODULE, STUBS, PlanNode, call_address, tally
 from torchlens.records.trace_data import TraceData
-from torchlens.scene import argument_rows, cost_rows, notes, tensor_rows
+from torchlens.scene import argument_rows, attention_rows, cost_rows, marks, notes, tensor_rows
 from torchlens.scene.argument_rows import params_text
 from torchlens.scene.branches import question_lines
 from torchlens.scene.capsule_rows import capsule_rows
@@ -21,7 +21,7 @@ from torchlens.settings.options import DrawOptions
 __all__ = ["ROWS", "RowContext", "RowFunction", "call_title", "params_text", "tokens_of", "write_rows"]
 
 # The files whose rows are registered by being imported.
-_FAMILIES = (argument_rows, cost_rows, notes, tensor_rows)
+_FAMILIES = (argument_rows, attention_rows, cost_rows, marks, notes, tensor_rows)
 LINE_LIMIT = 160
 BRANCH = "branch"
 
@@ -34,6 +34,8 @@ DEFAULT_ROWS = (
     BRANCH, "name", "class", "shape_summary", "shape", "contents", "value", "saved", "args", "params", "address",
 )  # fmt: skip
 PROFILING_ROWS = ("time", "device_time", "bytes", "call", "fn")
+# Rows that a `node_style=` adds.
+_STYLE_ROWS = {"profiling": PROFILING_ROWS, attention_rows.ATTENTION: (attention_rows.ATTENTION,)}
 
 
 def tokens_of(options: DrawOptions) -> tuple[str, ...]:
@@ -43,8 +45,10 @@ def tokens_of(options: DrawOptions) -> tuple[str, ...]:
 
 def usual_tokens(options: DrawOptions) -> tuple[str, ...]:
     """The rows of a drawing that names none."""
-    rows = DEFAULT_ROWS + PROFILING_ROWS if options.node_style == "profiling" else DEFAULT_ROWS
-    rows = (*rows, "annotation")
+    rows = list(DEFAULT_ROWS)
+    rows += ["exceptions"] * options.show_exceptions + [marks.TOKEN] * options.show_nonfinite
+    rows += _STYLE_ROWS.get(options.node_style, ())
+    rows.append("annotation")
     return tuple(token for token in rows if token != "saved" or options.show_saved_for_backward)
 
 

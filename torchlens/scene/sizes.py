@@ -98,5 +98,7 @@ def resize(channel: SizeChannel, nodes: Sequence[SceneNode], page: Page) -> list
         own = next(rest)
         base = own if own[0] > usual[0] or own[1] > usual[1] else usual
         width, height = (round(side * area**0.5 / 72, 3) for side in base)
-        made.append(overlay(node, Patch(StyleLayer.CHANNEL, source, NodeStyle(width=width, height=height))))
+        # Said, not assumed: these are least sizes, whatever a function of the user sets for all nodes.
+        least = NodeStyle(width=width, height=height, fixed_size="false")
+        made.append(overlay(node, Patch(StyleLayer.CHANNEL, source, least)))
     return made

@@ -10,9 +10,11 @@ from torchlens.plan.graph import MODULE, PlanNode
 from torchlens.records.ops import summarize_shapes
 from torchlens.records.tensors import TensorSpec
 from torchlens.records.trace_data import TraceData
-from torchlens.scene.row_table import ROWS, WIDTH, RowContext, Shape, across, marked
+from torchlens.scene.row_table import ROWS, WIDTH, RowContext, Shape, across
 
 OUTPUT_LIMIT = 3
+# Shapes of the calls of a box that are written out.
+SHAPE_LIMIT = 3
 
 
 @ROWS.add("shape_summary")
@@ -22,8 +24,20 @@ def shape_summary_row(context: RowContext, node: PlanNode) -> Sequence[str]:
         return ()
     outs = context.data.nodes.outs
     leaving = node.outputs or [[(i, k) for k in range(len(outs[i]))] for i in node.members]
-    summary = summarize_shapes([[outs[i][k].shape for i, k in tensors] for tensors in leaving])
+    shapes = [[outs[i][k].shape for i, k in tensors] for tensors in leaving]
+    summary = summarize_shapes(shapes)
+    if summary and node.kind == MODULE and len({len(call) for call in shapes}) == 1:
+        return [_box_summary(shapes)]
     return [summary] if summary else ()
+
+
+def _box_summary(calls: Sequence[Sequence[Shape | None]]) -> str:
+    """`shapes (2, 4)->(3, 4)`: those of the first output that changes, each once, in the order of the calls."""
+    changed = next(k for k, shape in enumerate(calls[0]) if any(call[k] != shape for call in calls))
+    texts = list(dict.fromkeys(shape_text(call[changed]) for call in calls))
+    more = f", +{len(texts) - SHAPE_LIMIT} more" if len(texts) > SHAPE_LIMIT else ""
+    place = f" [{changed}]" if len(calls[0]) > 1 else ""
+    return f"shapes{place} {'->'.join(texts[:SHAPE_LIMIT])}{more}"
 
 
 @ROWS.add("shape")
@@ -87,12 +101,12 @@ def saved_row(context: RowContext, node: PlanNode) -> Sequence[str]:
     if not tensors:
         return ()
     text = f"saved for backward: {count_text(tensors)} tensor{'' if tensors == 1 else 's'}, {bytes_text(nbytes)}"
-    # Two ops may hold one storage, so that the sum of a box is no size of memory.
-    return wrap(
-        f"{text} (sum over {len(ops)} ops)" if node.kind == MODULE and len(ops) > 1 else marked(text, node),
-        WIDTH,
-        (", ",),
-    )
+    if node.kind == MODULE and len(ops) > 1:
+        # Two ops may hold one storage, so that the sum of a box is no size of memory.
+        text = f"{text} (sum over {len(ops)} ops)"
+    elif node.passes > 1:
+        text = f"{text} (total across passes)"
+    return wrap(text, WIDTH, (", ",))
 
 
 # -- what tensors are made of
@@ -110,22 +124,25 @@ def device_row(context: RowContext, node: PlanNode) -> Sequence[str]:
 
 @ROWS.add("exceptions")
 def exceptions_row(context: RowContext, node: PlanNode) -> Sequence[str]:
-    """Dtype and device where they are not those of most ops."""
-    found = [(name, _agreed(context.data, node, name)) for name in ("dtype", "device")]
-    return [
-        f"{name} {text}"
-        for (name, texts), usual in zip(found, context.usual, strict=True)
-        for text in texts
-        if text != usual
-    ]
+    """Dtype and device where they are not those of most ops, in all passes or in some."""
+    lines: list[str] = []
+    for name, usual in zip(("dtype", "device"), context.usual, strict=True):
+        texts = _texts(context.data, node, name)
+        if any(text != usual for text in texts):
+            lines.append(f"{name} {' or '.join(texts)}")
+    return lines
 
 
 def _agreed(data: TraceData, node: PlanNode, name: str) -> Sequence[str]:
-    """An attribute of what the node puts out, if all its passes agree; those of several outputs on one line."""
-    texts = {
-        ", ".join(dict.fromkeys(str(getattr(spec, name)) for spec in specs)) for specs in _outputs(data, node) if specs
-    }
-    return [texts.pop()] if len(texts) == 1 else ()
+    """An attribute of what the node puts out, if all its passes agree."""
+    texts = _texts(data, node, name)
+    return texts if len(texts) == 1 else ()
+
+
+def _texts(data: TraceData, node: PlanNode, name: str) -> list[str]:
+    """The values of an attribute over the passes, each once; those of several outputs together."""
+    texts = [", ".join(dict.fromkeys(str(getattr(spec, name)) for spec in specs)) for specs in _outputs(data, node)]
+    return list(dict.fromkeys(text for text in texts if text))
 
 
 def _outputs(data: TraceData, node: PlanNode) -> list[list[TensorSpec]]:

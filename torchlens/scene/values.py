@@ -30,7 +30,8 @@ class ValueSource:
     unit: of the column; column: the values, None = not known; tensors: whether inputs and outputs have one too; per_op
     and total: what the number is, in the words of a caption, for one call and summed over passes; additive: whether a
     box has the sum over its ops; over_passes: whether a rolled node has the sum over its passes, else they must agree;
-    words: the quantity in a key; idle: which ops have no number of their own and add exactly nothing to a sum.
+    words: the quantity in a key; idle: which ops have no number of their own and add exactly nothing to a sum; absent:
+    whether such ops alone make no number at all, instead of 0.
     """
 
     name: str
@@ -43,6 +44,7 @@ class ValueSource:
     over_passes: bool = True
     words: str = ""
     idle: Callable[[TraceData, int], bool] = lambda data, i: data.nodes.synthetic[i]
+    absent: bool = False
 
     @property
     def quantity(self) -> str:
@@ -98,7 +100,7 @@ for _source in (
     ValueSource("grad_norm", "", lambda data: [None] * len(data.nodes), True, _GRADIENT, _GRADIENT, False, False),
     ValueSource(
         "device_time", "ns", lambda data: data.nodes.device_time, False, _DEVICE, _passes(_DEVICE),
-        words="device time", idle=_idle_on_device,
+        words="device time", idle=_idle_on_device, absent=True,
     ),
     ValueSource("dims", "", _dims, True, _DIMS, _DIMS, False, False, _DIMS),
 ):  # fmt: skip
@@ -135,14 +137,17 @@ def _flops_total(data: TraceData) -> list[Number | None]:
     return [_sum(pair) for pair in zip(data.nodes.flops, data.nodes.flops_backward, strict=True)]
 
 
-def _field(name: str, unit: Unit, column: Column, *, additive: bool = False, over_passes: bool = False) -> None:
+def _field(
+    name: str, unit: Unit, column: Column, *, tensors: bool = False, additive: bool = False, over_passes: bool = False
+) -> None:
     words = name.replace("_", " ")
-    SOURCES.put(name, ValueSource(name, unit, column, True, words, words, additive, over_passes))
+    SOURCES.put(name, ValueSource(name, unit, column, tensors, words, words, additive, over_passes))
 
 
 _field("func_duration", "s", lambda data: data.nodes.time_s, additive=True)
-_field("activation_memory", "B", lambda data: data.nbytes, additive=True)
-_field("transformed_activation_memory", "B", lambda data: [None] * len(data.nodes), additive=True)
+# Inputs and outputs have a size; no call made them, so that nothing else is theirs.
+_field("activation_memory", "B", lambda data: data.nbytes, tensors=True, additive=True)
+_field("transformed_activation_memory", "B", lambda data: [None] * len(data.nodes), tensors=True, additive=True)
 _field("flops_forward", "FLOPs", lambda data: data.nodes.flops, additive=True)
 _field("flops_backward", "FLOPs", lambda data: data.nodes.flops_backward, additive=True)
 _field("flops_total", "FLOPs", _flops_total, additive=True)
@@ -171,7 +176,7 @@ class Readings:
             return None
         if node.kind in ("input", "output"):
             return _finite(self._column[node.first]) if self.source.tensors else None
-        ops = [i for i in node.members if self._data.nodes.kind[i] == "op"]
+        ops = self._ops(node.members)
         if node.kind == "op" and (len(ops) == 1 or not self.source.over_passes):
             return None if self.varies(node) else _finite(self._column[ops[0]])
         return self.total(ops) if node.kind == "op" or self.source.additive else None
@@ -185,21 +190,23 @@ class Readings:
 
     def is_idle(self, node: PlanNode) -> bool:
         """Whether it was measured that a node had nothing to be measured: its ops launched no kernel."""
-        if self.source.idle is not _idle_on_device:
-            return False
-        return all(self._data.nodes.num_kernels[i] == 0 for i in node.members)
+        ops = self._ops(node.members)
+        return self.source.absent and bool(ops) and all(self.source.idle(self._data, i) for i in ops)
 
     def total(self, members: Iterable[int]) -> Number | None:
         """The exact sum over the ops among these trace nodes; what calls no function adds nothing."""
         result: Number = 0
-        for i in members:
-            if self._data.nodes.kind[i] != "op":
-                continue
+        measured = not self.source.absent
+        for i in self._ops(members):
             value = _finite(self._column[i])
             if value is None and not self.source.idle(self._data, i):
                 return None
+            measured = measured or value is not None
             result += value or 0
-        return result
+        return result if measured else None
+
+    def _ops(self, members: Iterable[int]) -> list[int]:
+        return [i for i in members if self._data.nodes.kind[i] == "op"]
 
 
 def value_of(source: ValueSource, node: PlanNode, data: TraceData) -> Number | None:

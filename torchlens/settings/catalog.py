@@ -121,12 +121,10 @@ def read(group: str, name: str, path: Path) -> Entry:
 
 def question(path: Path) -> str:
     """What a file is for in one line: its `question:`, else its first comment. Reads no YAML, so that help is quick."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith("question:"):
-            return line.partition(":")[2].strip().strip("\"'")
-        if line.startswith("#") and not line.startswith("# @"):
-            return line.lstrip("# ").strip()
-    return ""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    asked = next((line.partition(":")[2] for line in lines if line.startswith("question:")), "")
+    said = next((line.lstrip("# ") for line in lines if line.startswith("#") and not line.startswith("# @")), "")
+    return asked.strip().strip("\"'") or said.strip()
 
 
 def data_file(group: str, name: str) -> Path:

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchlens.base.errors import fail
-from torchlens.records.trace_data import TraceData
-from torchlens.settings.evidence import shows_saved
+from torchlens.settings.evidence import in_lockstep, measures_of, shows_nonfinite, shows_saved
 
 if TYPE_CHECKING:
+    from torchlens.records.trace_data import TraceData
+    from torchlens.settings.compose import DrawRequest
     from torchlens.settings.options import DrawOptions
 
 CHANNELS = ("color_by", "size_by", "stack_by")
@@ -32,10 +33,14 @@ def sources_of(options: DrawOptions) -> set[str]:
     return {source for source in (options.color_by, options.size_by) if isinstance(source, str)}
 
 
-def measures(drawn: Sequence[DrawOptions]) -> tuple[bool, bool]:
-    """Whether drawings with these options need what autograd keeps, and statistics of outputs, to be measured."""
-    saved = any(shows_saved(options) or not sources_of(options).isdisjoint(_SAVED) for options in drawn)
-    return saved, any("magnitude" in sources_of(options) for options in drawn)
+def measures(drawn: Sequence[DrawRequest]) -> tuple[bool, bool]:
+    """Whether these drawings need what autograd keeps, and statistics of outputs, to be measured."""
+    saved = stats = False
+    for request in drawn:
+        options, needed = request.options, measures_of(request.view)
+        saved |= shows_saved(options) or not sources_of(options).isdisjoint(_SAVED) or "saved_for_backward" in needed
+        stats |= "magnitude" in sources_of(options) or shows_nonfinite(options) or "out_stats" in needed
+    return saved, stats
 
 
 def check_channels(data: TraceData, options: DrawOptions) -> None:
@@ -60,26 +65,6 @@ def check_channels(data: TraceData, options: DrawOptions) -> None:
         fail("device_time_unavailable", cause, source="device_time")
     if options.stack_by == "auto" and not in_lockstep(data):
         fail("stack_by_auto_underivable", _why_not_aligned(data))
-
-
-def in_lockstep(data: TraceData) -> bool:
-    """Whether columns follow from the passes: in the order of execution, pass numbers of what repeats never fall."""
-    last = 0
-    for i in data.op_indexes:
-        if data.layers[data.nodes.layer[i]].num_passes > 1:
-            if data.nodes.pass_number[i] < last:
-                return False
-            last = data.nodes.pass_number[i]
-    return last > 0
-
-
-def why_no_columns(data: TraceData | None, wish: object, *, rolled: bool) -> str:
-    """Why a drawing cannot have the columns that a view wishes for, in the words of a caption; empty if it can."""
-    if rolled:
-        return "passes not aligned: they are drawn as one"
-    if wish == "auto" and data is not None and not in_lockstep(data):
-        return "passes not aligned: they do not run in lockstep"
-    return ""
 
 
 def _why_not_aligned(data: TraceData) -> str:

@@ -10,16 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlens.base.errors import error, fail, nearest, warn
-from torchlens.records.trace_data import TraceData
 from torchlens.settings import evidence
-from torchlens.settings.channel_checks import CHANNELS, check_channels, why_no_columns
+from torchlens.settings.channel_checks import CHANNELS, check_channels
+from torchlens.settings.deferred import FromTrace
 from torchlens.settings.options import DrawOptions, check_keywords, validate_option
+from torchlens.settings.options import options as declared
 from torchlens.settings.plain import is_mapping
+from torchlens.settings.resolvers import RESOLVERS
 from torchlens.settings.theme import DEFAULT, Theme, load_theme
 from torchlens.settings.view import View, load_view, view_names
+
+if TYPE_CHECKING:
+    from torchlens.records.trace_data import TraceData
 
 UNSET = "default"
 # What shapes a channel -> the channel.
@@ -48,9 +53,9 @@ class SettingLayer(IntEnum):
 class DrawRequest:
     """Everything a drawing needs to know apart from the trace.
 
-    origin: option -> label of the layer that set it (`view:speed`, `explicit`, `default`); trail: option -> the
-    (label, value) pairs of all layers that set it, lowest first; left_out: wishes of the view that this drawing cannot
-    have, in the words of a caption.
+    options: what only the trace can answer is at its default as long as there is none; origin: option -> label of the
+    layer that set it (`view:speed`, `explicit`, `default`); trail: option -> the (label, value) pairs of all layers
+    that set it, lowest first; left_out: wishes of the view that this drawing cannot have, in the words of a caption.
     """
 
     options: DrawOptions
@@ -69,7 +74,8 @@ def resolve(data: TraceData | None, given: Mapping[str, Any], *, layers: Sequenc
     """Turn what the caller wrote into one request.
 
     given: exactly the keywords written, `view` and `theme` among them as name, mapping or loaded value; layers: further
-    (label, options) of collapse, encoding and figure files, in any order; data: None leaves out the evidence check.
+    (label, options) of collapse, encoding and figure files, in any order; data: None leaves out what only a trace can
+    answer: settings of a view by resolver, and most evidence.
     Raises: TypeError for an unknown keyword; an option's code for a wrong value; the codes of `evidence.check`.
     """
     check_keywords(given)
@@ -78,13 +84,17 @@ def resolve(data: TraceData | None, given: Mapping[str, Any], *, layers: Sequenc
     stack: list[Layer] = [(f"theme:{theme.name}", theme.draw), *layers, ("explicit", explicit)]
     if view is not None:
         stack.append((f"view:{view.name}", view.draw))
-    trail, left_out = _without_misfits(data, fold(stack))
-    options = DrawOptions(**{name: steps[-1][1] for name, steps in trail.items()})  # type: ignore[arg-type]
+    trail = fold(stack)
+    if data is not None:
+        trail = _answered(data, trail)
+    own = frozenset(name for name, steps in trail.items() if SettingLayer.of(steps[-1][0]) is SettingLayer.VIEW)
+    evidence.check(data, view, _options(trail), own)
+    trail, left_out = _without_misfits(data, view, trail, own)
+    options = _options(trail)
     origin = {name: trail[name][-1][0] if name in trail else UNSET for name in DrawOptions.__dataclass_fields__}
     _check_together(options, origin)
     if data is not None:
         check_channels(data, options)
-        evidence.check(data, view, options)
         evidence.warn_of(data, options)
     return DrawRequest(options, theme, view, MappingProxyType(origin), MappingProxyType(trail), left_out)
 
@@ -142,17 +152,36 @@ def _view(source: object) -> View | None:
     return load_view(str(source))
 
 
-def _without_misfits(data: TraceData | None, trail: Trail) -> tuple[Trail, tuple[str, ...]]:
-    """The trail without columns that a view wishes for and this drawing cannot have, and the words for that."""
-    label, wish = trail["stack_by"][-1] if "stack_by" in trail else (UNSET, None)
-    if wish is None or SettingLayer.of(label) > SettingLayer.VIEW:
-        return trail, ()
-    rolled = "rolled" in trail and trail["rolled"][-1][1] is True
-    why = why_no_columns(data, wish, rolled=rolled)
-    if not why:
-        return trail, ()
-    warn("view_secondary_degraded", why, fix="pass stack_by=None")
-    return {**trail, "stack_by": (*trail["stack_by"], (f"{label}, left out", None))}, (why,)
+def _options(trail: Trail) -> DrawOptions:
+    """The settings that won; what no trace has answered is at its default."""
+    winners = {name: steps[-1][1] for name, steps in trail.items()}
+    return DrawOptions(**{name: value for name, value in winners.items() if not isinstance(value, FromTrace)})  # type: ignore[arg-type]
+
+
+def _answered(data: TraceData, trail: Trail) -> Trail:
+    """The trail with the trace's answers in place of the resolvers that won. The others are never asked."""
+    found = dict(trail)
+    for name, steps in trail.items():
+        label, value = steps[-1]
+        if isinstance(value, FromTrace):
+            answer = validate_option(name, RESOLVERS[value.name].answer(data), where=f"{value.name}: ")
+            found[name] = (*steps[:-1], (label, answer))
+    return found
+
+
+def _without_misfits(
+    data: TraceData | None, view: View | None, trail: Trail, own: frozenset[str]
+) -> tuple[Trail, tuple[str, ...]]:
+    """The trail without the wishes that a view gives up where they cannot be met, and the words for that."""
+    found, words = dict(trail), list[str]()
+    options = _options(trail)
+    for name in view.fallback if view else ():
+        lack = evidence.WISHES[name](data, options) if name in own else None
+        if lack is not None:
+            warn(lack.code, lack.what, fix=lack.fix)
+            found[name] = (*trail[name], (f"{trail[name][-1][0]}, left out", declared()[name].default))
+            words.append(lack.what)
+    return found, tuple(words)
 
 
 def _check_together(options: DrawOptions, origin: Mapping[str, str]) -> None:

@@ -29,9 +29,12 @@ class DrawKeywords(TypedDict, total=False):
     direction: Literal["bottomup", "topdown", "leftright", "rightleft"] | None
     collapse: Literal["none", "auto", "max"] | float
     fold_repeats: bool | None
-    node_style: Literal["default", "profiling"]
+    collapse_rules: Sequence[Mapping[str, str]] | None
+    node_style: Literal["default", "profiling", "attention"]
     node_label_fields: Sequence[LabelField] | None
     show_buffers: Literal["meaningful", "never", "always"]
+    show_exceptions: bool
+    show_nonfinite: bool
     show_orphans: bool
     show_legend: bool | None
     show_redundant_args: bool

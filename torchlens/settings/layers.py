@@ -84,11 +84,13 @@ def merge(maps: Iterable[Mapping[str, Any]], depth: int = 0) -> dict[str, Any]:
 
 
 # -- checks
-def refuse(where: str, key: str, problem: str, allowed: Iterable[str] = (), *, got: object = None) -> NoReturn:
-    """Raise ConfigError[config_invalid] for one key of one file."""
+def refuse(
+    where: str, key: str, problem: str, allowed: Iterable[str] = (), *, got: object = None, fix: str = ""
+) -> NoReturn:
+    """Raise ConfigError[config_invalid] for one key of one file. fix: what helps where no allowed name is near."""
     allowed = tuple(allowed)
     close = nearest(str(got), allowed, 1) if got is not None else []
-    fix = f"perhaps you meant {close[0]!r}" if close else ""
+    fix = f"perhaps you meant {close[0]!r}" if close else fix
     fail("config_invalid", f"{where}: {key} {problem}", allowed=allowed, fix=fix, key=key, got=got)
 
 
@@ -99,14 +101,16 @@ def check_keys(where: str, prefix: str, mapping: object, allowed: Iterable[str])
     allowed = tuple(allowed)
     for key in mapping:
         if key not in allowed:
-            refuse(where, f"{prefix}.{key}" if prefix else str(key), "is not a known key", allowed, got=str(key))
+            name = f"{prefix}.{key}" if prefix else str(key)
+            refuse(where, name, "is not a known key", allowed, got=str(key), fix="leave it out")
     return mapping
 
 
-def check_draw(where: str, mapping: object) -> dict[str, object]:
-    """The options of a `draw:` block, each checked; None counts as an empty block."""
+def check_draw(where: str, mapping: object, skip: Iterable[str] = ()) -> dict[str, object]:
+    """The options of a `draw:` block, each checked; None counts as an empty block. skip: those left out and unread."""
     block = check_keys(where, "draw", {} if mapping is None else mapping, options())
-    return {key: validate_option(key, value, where=f"{where}: draw.") for key, value in block.items()}
+    read = (key for key in block if key not in skip)
+    return {key: validate_option(key, block[key], where=f"{where}: draw.") for key in read}
 
 
 def check_names(where: str, key: str, value: object, allowed: Iterable[str]) -> tuple[str, ...]:

@@ -17,13 +17,19 @@ from pathlib import Path
 from typing import Any, Literal, SupportsIndex, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 from torchlens.base.errors import error, fail, nearest
+from torchlens.settings.deferred import Band
 from torchlens.settings.plain import is_mapping
+from torchlens.settings.rules import WORDS as RULES
+from torchlens.settings.rules import check_rules
 from torchlens.settings.sources import ColorSource, SizeSource, StackSource
 
 FUNCTION = types.FunctionType
+# What a hint may have beside its main type.
+_BESIDE: tuple[object, ...] = (float, Band)
 # Rows that `node_label_fields` may list; `label` and `memory` are other words for `name` and `bytes`.
 LabelField = Literal[
     "name", "label", "type", "class", "shape", "shape_summary", "dtype", "device", "exceptions", "memory", "bytes",
+    "nonfinite",
     "value", "saved", "args", "params", "module", "address", "pass", "contents", "flops", "time", "device_time", "call",
     "fn",
 ]  # fmt: skip
@@ -48,7 +54,8 @@ class DrawOptions:
     direction: Literal["bottomup", "topdown", "leftright", "rightleft"] | None = _option(
         None, "flow of the graph; unset: bottomup", code="visualization_direction_invalid"
     )
-    collapse: Literal["none", "auto", "max"] | float = _option(
+    # A band is what a view asks for; nobody else may, see `settings.view`.
+    collapse: Literal["none", "auto", "max"] | float | Band = _option(  # noqa: RUF009
         "none", "how much of the graph is folded into boxes; auto: until it fits a readable page",
         code="collapse_mode_invalid", level_code="collapse_level_invalid",
     )  # fmt: skip
@@ -56,8 +63,12 @@ class DrawOptions:
         None, "draw the first of identical modules in a row and count the rest; unset: as collapse= needs it",
         code="fold_repeats_invalid",
     )  # fmt: skip
-    node_style: Literal["default", "profiling"] = _option(
-        "default", "profiling adds rows for time, output size, code line and function"
+    collapse_rules: Sequence[Mapping[str, str]] | None = _option(
+        None, "rules by class, address or op: fold modules to boxes, keep them open, hide ops behind dashed arrows",
+        code="collapse_rules_invalid",
+    )  # fmt: skip
+    node_style: Literal["default", "profiling", "attention"] = _option(
+        "default", "profiling adds rows for time, output size, code line and function; attention those of its parts"
     )
     node_label_fields: Sequence[LabelField] | None = _option(
         None, "rows of the node labels in this order; unset: the usual ones", code="node_label_field_invalid"
@@ -65,6 +76,8 @@ class DrawOptions:
     show_buffers: Literal["meaningful", "never", "always"] = _option(
         "meaningful", "which buffers are drawn; meaningful leaves out routine bookkeeping"
     )
+    show_exceptions: bool = _option(False, "show dtype and device where they are not those of most tensors")
+    show_nonfinite: bool = _option(False, "mark what holds NaN or Inf, where that starts, and what was not checked")
     show_orphans: bool = _option(False, "draw the ops that no input leads to and that lead nowhere")
     show_legend: bool | None = _option(
         None, "key of fills and shapes; unset: only with a colour channel or a focused module"
@@ -119,9 +132,10 @@ class DrawOptions:
 class Option:
     """One option as data.
 
-    type: bool, int, float, str, dict, FUNCTION, or tuple for a list of words; choices: the closed set of it or of a
-    list's items, empty if open; nullable, off: whether None and False are values; on: whether True is one, another word
-    for the first choice; calls: whether a function is one beside the words; levels: whether a number from 0 to 1 is;
+    type: bool, int, float, str, dict, FUNCTION, or tuple for a list of words or rules; choices: the closed set of it or
+    of a list's items, empty if open; nullable, off: whether None and False are values; on: whether True is one, another
+    word for the first choice; calls: whether a function is one beside the words; levels: whether a number from 0 to 1
+    is;
     code: what a wrong value raises, and level_code: a number outside of that.
     """
 
@@ -142,7 +156,9 @@ class Option:
     @property
     def allowed(self) -> tuple[str, ...]:
         """The values in words, for errors and help."""
-        if self.type is tuple:
+        if self.type is tuple and not self.choices:
+            words = (RULES,)
+        elif self.type is tuple:
             words = ("a list of: " + ", ".join(self.choices),)
         elif self.choices:
             words = (*self.choices, *["false"] * self.off, *["true"] * self.on)
@@ -189,7 +205,7 @@ def _read_hint(hint: object) -> dict[str, Any]:
     mains = [part for part in parts if part is not type(None)]
     levels = len(mains) > 1 and float in mains
     calls = len(mains) > 1 and not levels
-    (main,) = [part for part in mains if len(mains) == 1 or (part is not float and get_origin(part) is not Callable)]
+    (main,) = [part for part in mains if len(mains) == 1 or (part not in _BESIDE and get_origin(part) is not Callable)]
     kind: type = main if isinstance(main, type) and get_origin(main) is None else dict
     words: tuple[object, ...] = ()
     if get_origin(main) is Sequence:
@@ -216,6 +232,8 @@ def validate_option(name: str, value: object, *, where: str = "") -> object:
     option = options()[name]
     if (value is None and option.nullable) or (value is False and option.off):
         return value
+    if option.type is tuple and not option.choices:
+        return check_rules(value, where)
     accepted, stored = _convert(option, value)
     if accepted:
         return stored

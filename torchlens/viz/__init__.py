@@ -1,4 +1,4 @@
-"""Pictures beyond the plain graph: the finished drawing, hooks that restyle nodes, grids of activations.
+"""Pictures beyond the plain graph: the finished drawing, hooks that restyle nodes, grids, keys and schedules.
 
 Names load on first use, so that importing it imports neither torch nor an image library.
 """
@@ -13,14 +13,18 @@ if TYPE_CHECKING:
     from torchlens.scene.node_spec import NodeSpec
     from torchlens.viz import nodes
     from torchlens.viz.grids import feature_maps
+    from torchlens.viz.sheets import Diagram, legend, schedule
 
 _HOMES = {
+    "Diagram": "torchlens.viz.sheets",
     "Drawing": "torchlens.drawings",
     "NodeSpec": "torchlens.scene.node_spec",
     "feature_maps": "torchlens.viz.grids",
+    "legend": "torchlens.viz.sheets",
+    "schedule": "torchlens.viz.sheets",
 }
 
-__all__ = ["Drawing", "NodeSpec", "feature_maps", "nodes"]
+__all__ = ["Diagram", "Drawing", "NodeSpec", "feature_maps", "legend", "nodes", "schedule"]
 
 
 def __getattr__(name: str) -> Any:

@@ -134,6 +134,11 @@ def test_passes(passes: list[int], text: str) -> None:
         (1000, 1_000_000, "FLOPs", ("0.001 MFLOPs", "1 MFLOPs")),
         (2e-14, 3.0, "s", ("0.00002 ns", "3 s")),
         (1.0, 5000.0, "s", ("1 s", "5000 s")),
+        # one time for all
+        (1e-4, 1e-4, "s", ("0.1 ms", "0.1 ms")),
+        (146_000, 146_000, "ns", ("0.146 ms", "0.146 ms")),
+        (99e-6, 99e-6, "s", ("99 us", "99 us")),
+        (3e-6, 1.4e-4, "s", ("3 us", "140 us")),
     ],
 )
 def test_range_uses_the_unit_of_the_larger_end(lo: float, hi: float, unit: units.Unit, texts: tuple[str, str]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 
 import pytest
 import torch
@@ -12,8 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import torchlens as tl
 from tests.models import recording as zoo
 from torchlens.capture import statistics
-from torchlens.capture.statistics import stats_of
-from torchlens.records.payloads import OutStats
+from torchlens.capture.statistics import WatchedParameters, held_by, stats_of
+from torchlens.records.payloads import Held, OutStats
 
 NAN, INF = math.nan, math.inf
 
@@ -160,3 +162,63 @@ def test_statistics_of_an_overwritten_value_are_unknown():
     trace = tl.trace(Add(), torch.ones(2))
     trace.result.mul_(5)
     assert trace["add_1_1"].stats is None
+
+
+# -- what parameters hold
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64])
+def test_what_a_tensor_holds_is_what_is_in_it(dtype):
+    plain = torch.ones(4, dtype=dtype)
+    assert held_by(plain) == Held()
+    for wrong, kinds in ((NAN, ("nan",)), (INF, ("posinf",))):
+        plain[2] = wrong
+        assert held_by(nn.Parameter(plain.clone())) == Held(kinds)
+    if not dtype.is_complex:
+        plain[1], plain[0] = -INF, NAN
+        assert held_by(plain) == Held(("nan", "posinf", "neginf"))
+
+
+def test_what_cannot_be_read_is_not_known_and_nothing_is_finite():
+    assert held_by(torch.empty(2, device="meta")) == Held((), False)
+    assert held_by(torch.empty(0)) == Held()
+    assert held_by(torch.tensor([1, 2])) == Held()
+    assert held_by(torch.ones(2).as_subclass(type("Own", (torch.Tensor,), {}))) == Held((), False)
+    sparse = torch.sparse_coo_tensor(torch.tensor([[1]]), torch.tensor([NAN]), (4,))
+    assert held_by(sparse) == Held(("nan",))
+
+
+def test_parameters_are_known_while_they_are_as_they_were():
+    first, second = nn.Parameter(torch.ones(2)), nn.Parameter(torch.tensor([NAN]))
+    watched = WatchedParameters([first, second])
+    assert (watched.held(0), watched.held(1)) == (Held(), Held(("nan",)))
+    with torch.no_grad():
+        first.add_(1)
+    assert watched.held(0) == Held((), False)
+    del second
+    assert watched.held(1) == Held((), False)
+    assert watched.held(7) == Held((), False)
+
+
+def test_parameters_are_looked_at_once_when_statistics_are_taken_and_never_otherwise(monkeypatch):
+    seen = []
+    monkeypatch.setattr(statistics, "held_by", lambda tensor: seen.append(tensor.shape) or Held())
+    model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 2))
+    model.unused = nn.Parameter(torch.ones(5))
+    tl.trace(model, torch.ones(1, 2), save="none").draw(file_format="dot")
+    tl.trace(model, torch.ones(1, 2)).draw(file_format="dot")
+    assert seen == []
+    trace = tl.trace(model, torch.ones(1, 2), save="none", capture={"out_stats": True})
+    assert sorted(seen) == [(2,), (2, 3), (3,), (3, 2)]
+    assert [held.known for held in trace.data.param_values] == [p.address != "unused" for p in trace.params]
+    trace.draw(view="debug", file_format="dot")
+    assert len(seen) == 4
+
+
+def test_a_trace_keeps_no_parameter_alive():
+    model = nn.Linear(2, 2)
+    gone = weakref.ref(model.weight)
+    with torch.no_grad():
+        trace = tl.trace(model, torch.ones(1, 2))
+    del model
+    gc.collect()
+    assert gone() is None
+    assert trace.first_nonfinite == ()

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -14,9 +15,10 @@ from tests import builders
 from torchlens.plan import make_plan
 from torchlens.records.trace_data import TraceData
 from torchlens.render import dot, svg
+from torchlens.render.dot_nodes import style_attributes
 from torchlens.render.graphviz import EMBEDDED, SYSTEM, GraphvizEngine
 from torchlens.scene import build
-from torchlens.scene.model import NodeStyle, Row, Scene, SceneNode
+from torchlens.scene.model import NodeStyle, Row, Scene, SceneNode, SwatchLine
 from torchlens.settings.compose import resolve
 
 HOSTILE = [
@@ -310,3 +312,27 @@ def test_the_label_of_a_loop_at_one_node_has_room_on_both_sides() -> None:
         h = b.linear("fc", h, 8, layer="fc")
     b.output(h)
     assert f'label="    In 2-3{" " * 12}\\n    Out 1-2{" " * 12}"' in write(b.build(), rolled=True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "style"), [("oval", "wedged"), ("box", "striped"), ("hexagon", "filled"), ("cylinder", "filled")]
+)
+def test_colours_side_by_side_are_written_for_shapes_that_can_be_split(shape: str, style: str) -> None:
+    look = NodeStyle(shape=shape, fill="#d55e00:#ffffff", split=True)
+    assert style_attributes(look)["style"] == f"{style},solid"
+    assert style_attributes(replace(look, split=None))["style"] == "filled,solid"
+    assert style_attributes(replace(look, fill="#d55e00"))["style"] == "filled,solid"
+
+
+def test_a_sample_of_two_halves_has_a_sharp_step_and_a_dashed_one_is_dashed() -> None:
+    scene = replace(
+        scene_of(builders.chain()),
+        root=(
+            SwatchLine("halves", "#d55e00:#ffffff", "#d55e00", 2.0, 10.0, "#000000", split=True),
+            SwatchLine("blend", "#d55e00:#ffffff", "#d55e00", 2.0, 10.0, "#000000"),
+            SwatchLine("dashes", "", "#7f7f7f", 2.0, 10.0, "#000000", dash="dashed"),
+        ),
+    )
+    text = dot.write(scene)
+    assert text.count('BGCOLOR="#d55e00;0.5:#ffffff"') == text.count('BGCOLOR="#d55e00:#ffffff"') == 1
+    assert text.count('STYLE="dashed"') == 1

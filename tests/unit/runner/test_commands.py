@@ -20,6 +20,7 @@ from torchlens.runner.commands import command
         ({"input": {"kind": "image", "path": "a.png"}}, "torchlens input=image input.path=a.png"),
         ({"input": {"shape": [2, 3]}, "draw": None}, "torchlens 'input.shape=[2,3]'"),
         ({"draw": {"show_legend": None, "caption": "true"}}, "torchlens draw.show_legend=null 'draw.caption=\"true\"'"),
+        ({"theme": "dark", "kind": "legend"}, "torchlens theme=dark figures.main.kind=legend"),
         (
             {"annotate": [{"select": "a", "data": {"b": 1}}]},
             "torchlens 'figures.main.annotate=[{select:a,data:{b:1}}]'",

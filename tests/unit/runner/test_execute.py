@@ -173,3 +173,19 @@ def test_a_viewer_opens_the_written_file(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("webbrowser.open", opened.append)
     execute.execute(_job({"a": {}}, explicit={"open_viewer": True}), tmp_path)
     assert opened == [(tmp_path / "a.dot").resolve().as_uri()]
+
+
+def test_each_kind_is_drawn_and_a_legend_records_nothing(tmp_path: Path, recordings: Counted) -> None:
+    entries = {"key": {"kind": "legend", "theme": "dark"}, "steps": {"kind": "schedule"}, "graph": {}}
+    job = _job(entries, formats=("svg",), collapse=Choice("max"))
+    assert execute.execute(job, tmp_path)
+    assert recordings == [("mlp", False)]
+    figures = _manifest(tmp_path)["figures"]
+    assert [figures[name].get("kind") for name in entries] == ["legend", "schedule", None]
+    assert [name for name in entries if "model" in figures[name]] == ["steps", "graph"]
+    texts = {name: (tmp_path / f"{name}.svg").read_text() for name in entries}
+    assert "trainable parameters" in texts["key"]
+    assert "nodes in the full drawing" in texts["steps"]
+    assert all(figures[name]["files"][0]["bytes"] == len(texts[name].encode()) for name in entries)
+    assert execute.execute(_job({"key": {"kind": "legend"}}), tmp_path / "alone")
+    assert recordings == [("mlp", False)]

@@ -174,3 +174,35 @@ def test_the_users_folders_serve_entries_too(tmp_path: Path) -> None:
     (tmp_path / "theme").mkdir()
     (tmp_path / "theme" / "mine.yaml").write_text("extends: dark\npage: {text: white}\n")
     assert _figure({"theme": "mine"}, folders=(str(tmp_path),)).request.theme.page.text == "#ffffff"
+
+
+# -- kinds
+def test_a_legend_has_no_model_and_a_schedule_has_one() -> None:
+    key = _figure(
+        {"kind": "legend", "theme": "dark"}, model=Choice("rnn"), view=Choice("speed"), collapse=Choice("auto")
+    )
+    assert (key.kind, key.model, key.recording) == ("legend", None, "")
+    assert dict(key.chosen) == {"theme": "dark"}
+    steps = _figure({"kind": "schedule"}, model=Choice("rnn"), view=Choice("speed"), collapse=Choice("auto"))
+    assert steps.model is not None
+    assert (steps.kind, steps.model.name, steps.request.options.collapse) == ("schedule", "rnn", "none")
+    assert _figure({"kind": "schedule"}, explicit={"collapse": "max", "depth": 2}).given.keys() == {"depth", "theme"}
+    assert _figure({}).kind == _figure({"kind": None}).kind == "graph"
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"kind": "schedul"}, "perhaps you meant 'schedule'"),
+        ({"kind": "legend", "model": "rnn"}, "model is not for a figure of kind legend"),
+        ({"kind": "legend", "view": "speed"}, "view is not for"),
+        ({"kind": "legend", "annotate": []}, "annotate is not for"),
+        ({"kind": "legend", "draw": {"depth": 1}}, "draw.depth is not for a figure of kind legend"),
+        ({"kind": "schedule", "collapse": "auto"}, "collapse is not for"),
+        ({"kind": "schedule", "encoding": "flops"}, "encoding is not for"),
+        ({"kind": "schedule", "draw": {"collapse": "auto"}}, "shows all of them"),
+    ],
+)
+def test_what_changes_nothing_of_a_kind_is_refused(entry: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        _figure(entry)

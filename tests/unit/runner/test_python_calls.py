@@ -8,7 +8,7 @@ import pytest
 
 from torchlens.base.errors import ConfigError
 from torchlens.runner.figures import Choice, Figure, Run, plan_figure
-from torchlens.runner.python_calls import call, imports, recording
+from torchlens.runner.python_calls import call, imports, keywords, recording
 
 
 def _figure(name: str = "one", *, base: dict[str, Any] | None = None, **entry: Any) -> Figure:
@@ -85,3 +85,24 @@ def test_what_cannot_be_said_is_refused(figure: dict[str, Any]) -> None:
 def test_options_that_only_the_run_sets_are_refused() -> None:
     with pytest.raises(ConfigError, match="the page would have to say"):
         call(_figure(base={"depth": 1}))
+
+
+def test_what_a_collapse_or_encoding_file_says_is_written_out() -> None:
+    figure = _figure(model="resnet18", collapse="auto", encoding="flops", draw={"color_scale": "rank"})
+    assert call(figure) == 'trace.draw("one.svg", collapse="auto", color_by="flops", color_scale="rank")'
+    assert keywords(figure) == ['collapse="auto"', 'color_by="flops"', 'color_scale="rank"']
+    assert call(_figure(collapse=0.25)) == 'trace.draw("one.svg", collapse=0.25)'
+    assert imports([figure]) == "import torch\nimport torchvision\n\nimport torchlens as tl"
+
+
+def test_a_view_or_theme_without_a_name_is_refused() -> None:
+    with pytest.raises(ConfigError, match="a theme that has a name"):
+        call(_figure(theme={"extends": "dark"}))
+
+
+def test_other_kinds_have_functions_of_their_own() -> None:
+    key = _figure("key", kind="legend", theme="dark")
+    assert (recording(key, None), call(key)) == ([], 'tl.viz.legend("key.svg", theme="dark")')
+    steps = _figure("steps", kind="schedule", draw={"module": "a"})
+    assert call(steps) == 'tl.viz.schedule(trace, "steps.svg", module="a")'
+    assert recording(steps, _figure("graph")) == []

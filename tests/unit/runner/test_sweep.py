@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -43,12 +44,12 @@ class _Launcher:
     def __init__(self, folder: Path, deeds: dict[str, Callable[[Path], None]]) -> None:
         self.folder, self.deeds, self.batches = folder, deeds, list[list[str]]()
 
-    def launch(self, words: Sequence[Sequence[str]], initial_job_idx: int) -> list[bool]:
+    def launch(self, words: Sequence[Sequence[str]], initial_job_idx: int) -> list[Any]:
         names = [job[0].partition("=")[2] for job in words]
         self.batches.append(names)
         for name in names:
             self.deeds[name](self.folder / name)
-        return [True] * len(names)
+        return [SimpleNamespace(return_value="")] * len(names)
 
 
 def _fine(folder: Path) -> None:
@@ -71,9 +72,44 @@ def test_what_a_dying_neighbour_left_unfinished_is_run_again_alone(tmp_path: Pat
     planned = _planned(tmp_path, "a", "b", "c")
     launcher = _Launcher(tmp_path, {"a": _fine, "b": _deadly, "c": _fine})
     sweep.launch(planned, launcher, HYDRA)
-    assert launcher.batches == [["a", "b", "c"], ["b"], ["c"]]
+    assert launcher.batches == [["a", "b", "c"], ["c"], ["b"]]
     ends = sweep.endings(planned, planned)
     assert [(end.folder, end.status) for end in ends] == [("a", "ok"), ("b", "died"), ("c", "ok")]
+
+
+def test_those_that_had_not_begun_are_launched_together(tmp_path: Path) -> None:
+    names = "abcdef"
+    planned = _planned(tmp_path, *names)
+    launcher = _Launcher(tmp_path, dict.fromkeys(names, _fine) | {"b": _deadly, "d": _deadly})
+    sweep.launch(planned, launcher, HYDRA)
+    assert launcher.batches == [list("abcdef"), list("cdef"), list("ef"), ["b"], ["d"]]
+    assert [end.status for end in sweep.endings(planned, planned)] == ["ok", "died", "ok", "died", "ok", "ok"]
+
+
+def test_a_launcher_that_begins_no_job_is_asked_once_more_for_each(tmp_path: Path) -> None:
+    def gone(folder: Path) -> None:
+        raise RuntimeError("no pool at all")
+
+    planned = _planned(tmp_path, "a", "b")
+    launcher = _Launcher(tmp_path, {"a": gone, "b": gone})
+    sweep.launch(planned, launcher, HYDRA)
+    assert launcher.batches == [["a", "b"], ["a"], ["b"]]
+
+
+def test_what_a_job_could_not_write_is_told_of_it(tmp_path: Path) -> None:
+    class Full(_Launcher):
+        def launch(self, words: Sequence[Sequence[str]], initial_job_idx: int) -> list[Any]:
+            super().launch(words, initial_job_idx)
+            return [SimpleNamespace(return_value="no room" if "b" in job[0] else "") for job in words]
+
+    planned = _planned(tmp_path, "a", "b")
+    launcher = Full(tmp_path, {"a": _fine, "b": lambda folder: _manifest(folder, "running", "not drawn")})
+    problems = sweep.launch(planned, launcher, HYDRA)
+    assert problems == {"b": "no room"}
+    assert [end.line for end in sweep.endings(planned, planned, problems)] == [
+        "ok        a/a.svg",
+        "failed    b/a: no room",
+    ]
 
 
 def test_a_launcher_that_says_nothing_was_lost_is_not_asked_again(tmp_path: Path) -> None:

@@ -104,3 +104,26 @@ def test_an_output_that_an_op_hands_on_twice_has_a_key_each(scene: MakeScene) ->
     made = scene(b.build(), show_containers="labels")
     assert [edge.middle for edge in made.edges[1:]] == [("0", "[0]"), ("1", "[1]")]
     assert [edge.tail for edge in made.edges[1:]] == [(), ()]
+
+
+def test_an_arrow_around_hidden_ops_says_how_many_and_what_leaves_and_arrives(scene: MakeScene) -> None:
+    b = Builder()
+    x = b.linear("fc", b.input(), 8)
+    halves = b.op("view", [b.op("view", [x], (4, 4))], (16,))
+    b.output(b.op("sub", [halves, b.op("view", [x], (2, 8))], (16,)))
+    data = b.build()
+    rules = [{"op": "view", "do": "hide"}]
+    made = scene(data, collapse_rules=rules)
+    assert middles(made)["linear_1_1", "sub_1_5"] == ("x2", "via 3 hidden")
+    assert [edge.dashed for edge in made.edges] == [False, True, False]
+    found = middles(scene(data, collapse_rules=rules, show_edge_shapes=True))
+    assert found["linear_1_1", "sub_1_5"] == ("x2", "via 3 hidden", "2x8 -> (16,), 2x8")
+    assert found["sub_1_5", "output_1"] == ("(16,)",)
+
+
+def test_the_argument_that_a_way_around_feeds_is_named(scene: MakeScene) -> None:
+    b = Builder()
+    x, y = b.input("x"), b.input("y")
+    b.output(b.op("sub", [b.op("view", [x]), y]))
+    found = middles(scene(b.build(), collapse_rules=[{"op": "view", "do": "hide"}]))
+    assert found["input_1", "sub_1_2"] == ("arg 0", "via 1 hidden")

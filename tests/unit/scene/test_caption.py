@@ -44,6 +44,47 @@ def test_a_grey_box_is_explained(scene: MakeScene) -> None:
     assert captions(scene(data, view="speed", depth=1))[1] == "grey boxes: aggregate, not encoded"
 
 
+def test_area_is_explained_only_where_it_shows_counts(scene: MakeScene) -> None:
+    (line,) = captions(scene(builders.demo(), view="dims"))
+    assert line.startswith("box area shows element count per batch item, not shape")
+    assert captions(scene(builders.demo(), view="dims", size_by="bytes")) == []
+
+
+def test_columns_are_called_what_they_look_like(scene: MakeScene) -> None:
+    given = {"view": "sequence", "show_containers": False}
+    assert captions(scene(builders.loop(), **given)) == ["columns: same pass, not parallel work"]
+    assert captions(scene(builders.loop(), **given, direction="topdown")) == ["rows: same pass, not parallel work"]
+    assert captions(scene(builders.loop(), **given, stack_by="dtype")) == ["columns: nodes with the same dtype"]
+    assert captions(scene(builders.loop(), **given, stack_by=None)) == []
+
+
+def test_the_module_shown_and_its_place_among_those_alike(scene: MakeScene) -> None:
+    view = {"question": "q", "caption": ["focus"]}
+    data = builders.residual(3)
+    assert captions(scene(data, view=view, module="blocks.1")) == ["showing blocks.1 (2 of 3 Block)"]
+    assert captions(scene(data, view=view, module="embed")) == ["showing embed (Linear)"]
+    assert captions(scene(builders.loop(3), view=view, module="rec:2")) == ["showing rec:2 (2 of 3 calls of Linear)"]
+    assert captions(scene(builders.loop(3), view=view, module="rec")) == ["showing rec (2 of 2 Linear)"]
+    assert captions(scene(data, view=view)) == []
+
+
+def test_a_folded_figure_of_any_view_says_how_far(scene: MakeScene) -> None:
+    data, view = builders.residual(8), {"question": "q"}
+    assert captions(scene(data, view=view, collapse=0.5)) == ["collapse level 0.5: 20 of 44 nodes"]
+    assert captions(scene(data, view=view, collapse="max")) == ["collapse level 1: 9 of 44 nodes"]
+    assert captions(scene(data, view=view, fold_repeats=True)) == ["repeats folded: 6 of 44 nodes"]
+    assert captions(scene(data, view=view, collapse="auto")) == []
+    assert captions(scene(data, collapse="max")) == []
+
+
+def test_grey_boxes_of_any_view_are_explained_once(scene: MakeScene) -> None:
+    data, grey = builders.residual(8), "grey boxes: aggregate, not encoded"
+    lines = captions(scene(data, view={"question": "q"}, collapse=0.5, color_by="step"))
+    assert lines == ["collapse level 0.5: 20 of 44 nodes", grey]
+    lines = captions(scene(data, view={"question": "q", "caption": ["coverage"]}, collapse=0.5, color_by="step"))
+    assert lines.count(grey) == 1
+
+
 def test_a_bare_channel_adds_no_caption(scene: MakeScene) -> None:
     assert captions(scene(builders.demo(), color_by="time")) == []
 

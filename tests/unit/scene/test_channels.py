@@ -111,6 +111,11 @@ def test_how_boxes_and_rolled_nodes_got_their_number_is_told(scene: MakeScene) -
     assert color(scene(builders.loop(), color_by="bytes", rolled=True)).aggregation == (
         "rolled nodes: sum over passes",
     )
+    segments = color(scene(builders.residual(8), color_by="bytes", collapse="max", rolled=True))
+    assert segments.aggregation == (
+        "module boxes: sum over member ops across all calls",
+        "segments: sum over member ops",
+    )
     unsummed = color(scene(builders.demo(), color_by="pass_number", depth=1))
     assert unsummed.aggregation == ("collapsed nodes unencoded: pass_number has no exact sum over ops",)
 

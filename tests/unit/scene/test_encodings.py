@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -40,6 +41,18 @@ def test_its_name_is_the_quantity_of_the_key(scene: MakeScene) -> None:
     assert len(keys) == 1
     assert keys[0].startswith("size: rows,")
     assert function_name(lambda record: 1) == "value"
+    assert function_name(partial(rows, 1)) == "rows"
+
+    class Described:
+        """As a configuration describes a function."""
+
+        def __init__(self) -> None:
+            self.__qualname__ = "wide"
+
+        def __call__(self, record: object) -> int:
+            return 1
+
+    assert function_name(Described()) == "wide"
     assert made.encoding is not None
     assert made.encoding.size is not None
     assert made.encoding.size.source == "rows"
@@ -83,3 +96,30 @@ def test_on_a_rolled_node_a_function_is_asked_about_every_pass(scene: MakeScene)
     with pytest.raises(InvalidArgumentError, match="size_by_rolled_varying"):
         scene(builders.loop(3), size_by=lambda record: record.pass_number, rolled=True)
     scene(builders.loop(3), size_by=lambda record: record.num_passes, rolled=True)
+
+
+def test_a_fold_is_told_as_showing_the_representative_only(scene: MakeScene) -> None:
+    made = scene(builders.residual(8), color_by="bytes", collapse="auto", fold_repeats=True)
+    assert "fold" in {node.kind for node in made.nodes}
+    assert made.encoding is not None
+    assert made.encoding.color is not None
+    assert made.encoding.color.notes[0].startswith("repeat folds: the representative module only")
+    # Its value is its own, not that of the modules behind the fold.
+    data = builders.residual(8)
+    (shown,) = [node for node in made.nodes if node.kind == "module"]
+    assert max(made.encoding.color.domain or ()) == sum(data.nbytes[data.index_of[name]] or 0 for name in shown.members)
+
+
+def test_boxes_without_a_kernel_are_counted_apart_from_those_that_lack_a_time(scene: MakeScene) -> None:
+    data = builders.demo()
+    data.kernel_join = "joined"
+    inside = {node.name: node for node in scene(data, depth=1).nodes}["module:features:1"].members
+    idle = {data.index_of[name] for name in inside}
+    data.nodes.num_kernels = [0 if i in idle else 1 for i in range(len(data.nodes))]
+    data.nodes.device_time = [None if i in idle else 100 + i for i in range(len(data.nodes))]
+    made = scene(data, depth=1, color_by="device_time", node_style="profiling")
+    assert made.encoding is not None
+    assert made.encoding.color is not None
+    assert made.encoding.color.notes == ("1 node ran no kernel: n/a",)
+    box = next(node for node in made.nodes if node.kind == "module")
+    assert "device=n/a" in [line for row in box.rows for line in row.lines]

@@ -1,4 +1,4 @@
-"""One merge of style layers, and its explanation."""
+"""One merge of style layers, and its explanation. Who wins over whom: `tests/contract/test_precedence.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests import builders
 from torchlens.base.errors import UnknownNameError
 from torchlens.plan import make_plan
 from torchlens.scene import build
-from torchlens.scene.layers import Patch, StyleLayer, explain, merge, overlay, setting_layer
+from torchlens.scene.layers import WORDS, Patch, StyleLayer, explain, merge, overlay, setting_layer
 from torchlens.scene.model import NodeStyle, Scene, SceneNode
 from torchlens.scene.node_spec import NodeSpec
 from torchlens.settings.compose import DrawRequest, resolve
@@ -24,25 +24,6 @@ def drawn(**options: object) -> tuple[Scene, DrawRequest]:
     return build(make_plan(data, request), data, request), request
 
 
-PAIRS = [(low, high) for low in StyleLayer for high in StyleLayer if low < high]
-# Per attribute of a style two values that differ.
-VALUES: dict[str, tuple[object, object]] = {
-    "shape": ("box", "oval"),
-    "peripheries": (1, 2),
-    "fill": ("#000000", "#ffffff"),
-    "stroke": ("#111111", "#eeeeee"),
-    "stroke_width": (1.0, 3.0),
-    "dash": ("solid", "dashed"),
-    "font_color": ("#222222", "#dddddd"),
-    "font_size": (9.0, 14.0),
-    "rounded": (False, True),
-    "width": (1.0, 2.0),
-    "height": (0.5, 0.7),
-    "fixed_size": ("false", "true"),
-    "attributes": ((("sides", 4),), (("sides", 6),)),
-}
-
-
 def patch(layer: StyleLayer, attribute: str, value: object) -> Patch:
     return Patch(layer, layer.name.lower(), NodeStyle(**{attribute: value}))  # type: ignore[arg-type]
 
@@ -50,28 +31,6 @@ def patch(layer: StyleLayer, attribute: str, value: object) -> Patch:
 def bare(*patches: Patch) -> SceneNode:
     style, origin, trail = merge(patches)
     return SceneNode("x", "op", "op", (), style, origin, "", None, (), (), trail)
-
-
-def test_the_table_has_every_attribute() -> None:
-    assert set(VALUES) == set(NodeStyle.__dataclass_fields__)
-    assert all(low != high for low, high in VALUES.values())
-
-
-@pytest.mark.parametrize("attribute", VALUES)
-@pytest.mark.parametrize(("low", "high"), PAIRS, ids=lambda layer: layer.name)
-def test_of_any_two_layers_the_higher_wins_and_the_other_is_remembered(
-    low: StyleLayer, high: StyleLayer, attribute: str
-) -> None:
-    beaten, winning = VALUES[attribute]
-    under, over = patch(low, attribute, beaten), patch(high, attribute, winning)
-    for node in (bare(under, over), bare(over, under), overlay(bare(under), over), overlay(bare(over), under)):
-        assert getattr(node.style, attribute) == winning
-        assert node.origin[attribute] == high.name.lower()
-        assert [(step.source, step.value) for step in node.trail[attribute]] == [
-            (low.name.lower(), beaten),
-            (high.name.lower(), winning),
-        ]
-        assert {name for name in VALUES if getattr(node.style, name) is not None} == {attribute}
 
 
 def test_all_layers_at_once_leave_the_highest() -> None:
@@ -105,8 +64,11 @@ def test_explain_names_who_set_what() -> None:
     assert "color_by time" in text
     assert "theme paper, role trainable" in text
     assert "font_size from explicit" in text
-    (line,) = [line for line in text.splitlines() if line.split()[:1] == ["color_scale"]]
-    assert line.split()[1:] == ["linear", "explicit", "over", "view:speed=rank"]
+    assert "theme < view < keyword < mark < channel < view's own styling < node_spec_fn" in text
+    assert "theme < view < collapse < encoding < figure < explicit (keyword or command line)" in text
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line}
+    assert rows["color_scale"] == ["linear", "explicit", "view:speed", "=", "rank"]
+    assert (rows["theme"], rows["view"]) == (["paper"], ["speed"])
 
 
 def test_explain_finds_a_box_by_what_it_hides_and_by_address() -> None:
@@ -120,7 +82,13 @@ def test_explain_finds_a_box_by_what_it_hides_and_by_address() -> None:
 
 def test_explain_says_so_when_nothing_was_set() -> None:
     scene, request = drawn()
-    assert "all at their defaults" in explain(scene, "input_1", request)
+    text = explain(scene, "input_1", request)
+    assert text.endswith("view     none\nall others are at their defaults")
+    assert "over" not in text.split()
+
+
+def test_every_layer_has_words() -> None:
+    assert list(WORDS) == list(StyleLayer)
 
 
 def test_explain_refuses_an_unknown_name_and_names_the_nearest() -> None:
@@ -149,34 +117,21 @@ def test_explain_names_the_beaten_layers_of_an_attribute() -> None:
     theme = {"extends": "paper", "draw": {"font_size": 8}}
     view = {"question": "q", "draw": {"font_size": 9}}
     scene, request = drawn(theme=theme, view=view, font_size=11, color_by="time", size_by="bytes", node_spec_fn=redden)
-    lines = {line.split()[0]: line for line in explain(scene, "conv2d_1_1", request).splitlines() if line.strip()}
-    assert "node_spec_fn" in lines["fill"].partition(" over ")[0]
-    beaten = lines["fill"].partition(" over ")[2]
-    assert beaten.index("color_by time=") < beaten.index("role trainable=#d9d9d9")
+    style, settings = explain(scene, "conv2d_1_1", request).split("\nsetting")
+    lines = {line.split()[0]: line.partition("  ")[2] for line in style.splitlines() if line.strip()}
+    assert "node_spec_fn" in lines["fill"].partition("color_by")[0]
+    assert lines["fill"].index("color_by time = ") < lines["fill"].index(
+        "; theme paper (changed), role trainable = #d9d9d9"
+    )
     assert "size_by bytes" in lines["width"]
-    settings = [
-        line for line in explain(scene, "conv2d_1_1", request).splitlines() if line.split()[:2] == ["font_size", "11"]
-    ]
-    assert settings[-1].endswith("explicit over view:given=9, theme:paper (changed)=8")
+    (size,) = [line for line in settings.splitlines() if line.startswith("font_size")]
+    assert size.split(maxsplit=3)[1:] == ["11", "explicit", "view:given = 9; theme:paper (changed) = 8"]
 
 
-@pytest.mark.parametrize(
-    ("given", "attribute", "winner", "beaten"),
-    [
-        ({"view": {"question": "q", "draw": {"font_size": 9}}}, "font_size", "font_size from view:given", "theme"),
-        ({"font_size": 9}, "font_size", "font_size from explicit", "theme"),
-        ({"color_by": "time"}, "fill", "color_by time", "theme"),
-        ({"size_by": "time", "node_spec_fn": "wide"}, "width", "node_spec_fn", "size_by time"),
-        ({"color_by": "time", "node_spec_fn": "red"}, "fill", "node_spec_fn", "color_by time"),
-        ({"node_spec_fn": "red"}, "fill", "node_spec_fn", "theme"),
-    ],
-)
-def test_the_real_sources_keep_the_order(given: dict[str, object], attribute: str, winner: str, beaten: str) -> None:
-    def change(record: object, spec: NodeSpec) -> None:
-        spec.width, spec.fillcolor = 9.0, "#ff0000"
-
-    options = {name: change if name == "node_spec_fn" else value for name, value in given.items()}
-    scene, _ = drawn(**options)
-    node = next(node for node in scene.nodes if node.name == "conv2d_1_1")
-    assert node.origin[attribute].startswith(winner)
-    assert node.trail[attribute][-2].source.startswith(beaten)
+def test_how_a_fill_is_laid_out_goes_with_the_fill() -> None:
+    halves = Patch(StyleLayer.MARK, "mark", NodeStyle(fill="#000000:#ffffff", split=True))
+    one = Patch(StyleLayer.CHANNEL, "channel", NodeStyle(fill="#ff0000"))
+    assert bare(halves).style.split is True
+    for node in (bare(halves, one), overlay(bare(halves), one), overlay(bare(one), halves)):
+        assert (node.style.fill, node.style.split) == ("#ff0000", None)
+        assert "split" not in node.origin

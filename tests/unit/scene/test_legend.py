@@ -33,7 +33,7 @@ def test_a_channel_brings_a_bar_with_both_ends_and_the_rings(scene: MakeScene) -
     assert [(ring.text, ring.stroke_width) for ring in rings] == [("input", 3.0), ("output", 3.0)]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("time", "text"), [(None, "time: no values"), (1e-4, "time: all 100 us")])
+@pytest.mark.parametrize(("time", "text"), [(None, "time: no values"), (1e-4, "time: all 0.1 ms")])
 def test_without_a_range_the_key_is_one_line(scene: MakeScene, time: float | None, text: str) -> None:
     data = builders.demo()
     data.nodes.time_s = [time] * len(data.nodes)

@@ -153,7 +153,7 @@ def test_explain_names_the_hook_as_the_last_layer() -> None:
     from torchlens.scene import build
 
     text = explain(build(make_plan(data, request), data, request), "relu_1_2", request)
-    lines = {line.split()[0]: line for line in text.splitlines() if line.startswith("  ")}
+    lines = {line.split()[0]: line for line in text.splitlines() if line}
     assert "node_spec_fn hook.<locals>.restyle" in lines["fill"]
     assert "node_spec_fn" in lines["width"]
     assert "theme" in lines["stroke"]
@@ -276,3 +276,14 @@ def test_something_else_than_a_spec_is_refused(scene: MakeScene) -> None:
     with pytest.raises(InvalidArgumentError, match="it returned dict") as caught:
         scene(builders.chain(), node_spec_fn=lambda record, spec: {"shape": "box"})
     assert caught.value.code == "node_spec_invalid"
+
+
+def test_what_is_set_by_the_engines_names_is_known_to_the_style(scene: MakeScene) -> None:
+    """So `explain`, the key and the text colour go by what is drawn."""
+    extra = {"fillcolor": "#102030", "fontsize": 9, "penwidth": "2.5", "color": "no colour", "sides": 5}
+    node = relu(scene(builders.chain(), node_spec_fn=hook(extra_attrs=extra)))
+    assert (node.style.fill, node.style.font_size, node.style.stroke_width) == ("#102030", 9.0, 2.5)
+    assert node.style.stroke == "#000000"
+    assert node.origin["font_size"].startswith("node_spec_fn")
+    assert contrast(node.style.font_color or "", "#102030") >= 4.5
+    assert dict(node.style.attributes or ()) == extra

@@ -96,6 +96,13 @@ def test_state_and_alias_writes_are_no_second_source(rows: Rows) -> None:
     assert not any("features" in line for line in rows(b.build(), "linear_1_2"))
 
 
+def test_two_tensors_that_flow_in_keep_the_argument_even_if_both_have_its_size(rows: Rows) -> None:
+    b = Builder()
+    x = b.input("x", (8, 8))
+    b.output(b.op("linear", [x, b.op("tanh", [x], (8, 8))], (8, 8), config=(("in_features", 8), ("out_features", 8))))
+    assert "in_features=8" in rows(b.build(), "linear_1_2")
+
+
 def test_passes_of_different_shapes_keep_the_argument(rows: Rows) -> None:
     b = Builder()
     for size in (4, 2):
@@ -172,6 +179,42 @@ def test_the_rows_of_a_box(rows: Rows) -> None:
     assert rows(builders.demo(), "module:features:1", depth=1) == [
         "@features", "Sequential", "(1, 16, 8, 8), 4.0 KB", "8 ops + 12 buffers", "1.44K params (all trainable)",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lengths", "summary"),
+    [
+        ((4, 2), ["shapes (4, 8)->(2, 8)"]),
+        ((4, 2, 4, 3), ["shapes (4, 8)->(2, 8)->(3, 8)"]),
+        ((1, 2, 3, 4, 5), ["shapes (1, 8)->(2, 8)->(3, 8), +2 more"]),
+        ((4, 4), []),
+    ],
+)
+def test_a_box_whose_calls_differ_in_shape_says_so(rows: Rows, lengths: tuple[int, ...], summary: list[str]) -> None:
+    b = Builder()
+    x = b.input()
+    for length in lengths:
+        with b.module("cell", "Cell") as call:
+            call.returns = [b.op("tanh", [b.op("sin", [x], (length, 8), layer="sin")], (length, 8), layer="tanh")]
+        b.output(call.returns[0], str(length))
+    found = rows(b.build(), "module:cell:1", depth=1, rolled=True)
+    assert found[:2] == [f"@cell (x{len(lengths)})", "Cell"]
+    assert [line for line in found if line.startswith("shapes")] == summary
+    assert any(line.startswith("(4, 8)") for line in found) == (not summary)
+
+
+def test_the_first_of_a_folded_run_says_that_shapes_differ_between_the_calls(rows: Rows) -> None:
+    b = Builder()
+    for name, length in (("x", 4), ("y", 2)):
+        h = b.input(name, (length, 8))
+        for k in range(3):
+            with b.module(f"blocks.{k}", "Block") as call:
+                h = b.op("tanh", [b.op("sin", [h], (length, 8), layer=f"sin{k}")], (length, 8), layer=f"tanh{k}")
+                call.returns = [h]
+        b.output(h, name)
+    data = b.build()
+    assert "shapes (4, 8)->(2, 8)" in rows(data, "module:blocks.0:1", fold_repeats=True, rolled=True)
+    assert rows(data, "fold:blocks.0", fold_repeats=True, rolled=True) == ["... +2 more Block (4 calls)"]
 
 
 def test_one_drawn_call_of_several_keeps_its_number_when_rolled(rows: Rows) -> None:

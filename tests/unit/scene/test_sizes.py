@@ -95,7 +95,7 @@ def test_the_key_is_one_line_with_quantity_and_ends(scene: MakeScene) -> None:
     assert keys(scene(builders.demo(), size_by="bytes", show_legend=False)) == []
 
 
-@pytest.mark.parametrize(("value", "text"), [(None, "size: time, no values"), (1e-4, "size: time, all 100 us")])
+@pytest.mark.parametrize(("value", "text"), [(None, "size: time, no values"), (1e-4, "size: time, all 0.1 ms")])
 def test_without_a_range_nothing_is_sized(scene: MakeScene, value: float | None, text: str) -> None:
     data = builders.demo()
     data.nodes.time_s = [value] * len(data.nodes)
@@ -181,3 +181,17 @@ def _near(node: SceneNode, scene: Scene, drawn: tuple[float, float]) -> None:
     width, height = natural_size(node, scene.page)
     assert width == pytest.approx(drawn[0], rel=0.08, abs=6), node.name
     assert height == pytest.approx(drawn[1], rel=0.08, abs=6), node.name
+
+
+def test_sizes_are_least_sizes(scene: MakeScene) -> None:
+    """Of a fixed size the engine would cut texts that are longer than it was told."""
+    drawing = draw_trace(builders.demo(), None, {"size_by": "bytes", "file_format": "dot"})
+    sized = [line for line in drawing.dot.splitlines() if " width=" in line]
+    assert sized
+    assert all("fixedsize=false" in line.replace('"', "") for line in sized)
+
+    def fix(record: object, spec: NodeSpec) -> None:
+        spec.width, spec.height, spec.fixedsize = 2.0, 1.0, True
+
+    made = scene(builders.demo(), size_by="bytes", node_spec_fn=fix)
+    assert {(node.style.width, node.style.height, node.style.fixed_size) for node in made.nodes} == {(2.0, 1.0, "true")}

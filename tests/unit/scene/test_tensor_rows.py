@@ -54,8 +54,7 @@ def test_inputs_and_outputs_keep_nothing(rows: Rows) -> None:
 def test_the_sum_over_passes_says_so_and_needs_them_all(rows: Rows) -> None:
     data = measured(builders.loop(3))
     lines = rows(data, "tanh_1_5", rolled=True, show_saved_for_backward=True)
-    assert "saved for backward: 6 tensors," in lines
-    assert "4.5 KB (total across 3 passes)" in lines
+    assert "saved for backward: 6 tensors, 4.5 KB (total across passes)" in lines
     sizes = list(data.nodes.autograd_memory)
     sizes[data.index_of["tanh_1_5:2"]] = None
     data.nodes.autograd_memory = sizes
@@ -110,6 +109,23 @@ def test_exceptions_are_what_most_ops_are_not(rows: Rows) -> None:
     assert rows(data, "thing_1_1", node_label_fields=fields) == ["thing_1_1"]
     assert rows(data, "thing_3_3", node_label_fields=fields) == ["thing_3_3", "dtype int64"]
     assert rows(data, "input_1", node_label_fields=fields) == ["input_1", "dtype int64"]
+
+
+def test_passes_that_differ_are_an_exception_too(rows: Rows) -> None:
+    b = Builder()
+    h = b.op("relu", [b.input()], layer="relu")
+    b.output(b.op("tanh", [b.op("relu", [h], layer="relu", dtype="float16")]))
+    fields = ["name", "exceptions"]
+    assert rows(b.build(), "relu_1_1", rolled=True, node_label_fields=fields)[1:] == ["dtype float32 or float16"]
+
+
+def test_the_row_of_exceptions_comes_with_its_option(rows: Rows) -> None:
+    b = Builder()
+    for dtype in ("float32", "float32", "int64"):
+        b.output(b.op("thing", [b.input()], dtype=dtype))
+    data = b.build()
+    assert rows(data, "thing_3_3", show_exceptions=True)[-1] == "dtype int64"
+    assert rows(data, "thing_1_1", show_exceptions=True) == rows(data, "thing_1_1")
 
 
 # -- values

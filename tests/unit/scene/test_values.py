@@ -158,3 +158,25 @@ def test_every_name_of_the_options_is_a_source_and_the_other_way_round() -> None
     table = options()
     assert {*table["color_by"].choices, *table["size_by"].choices} == set(SOURCES)
     assert set(SOURCES) - set(table["color_by"].choices) == {"dims"}
+
+
+def test_ops_that_launched_no_kernel_have_no_device_time_however_many_are_drawn_as_one() -> None:
+    data = builders.loop(3)
+    for kernels, known in ((0, False), (2, True)):
+        data.nodes.num_kernels = [kernels] * len(data.nodes)
+        data.nodes.device_time = [7 if kernels else None] * len(data.nodes)
+        for given in ({}, {"rolled": True}, {"depth": 1}, {"depth": 1, "rolled": True}):
+            readings = Readings(SOURCES.get("device_time"), data)
+            for node in plan_of(data, **given).nodes:
+                ops = [i for i in node.members if data.nodes.kind[i] == "op"]
+                assert readings.value(node) == (7 * len(ops) if known and ops else None)
+                assert readings.is_idle(node) == (bool(ops) and not known)
+
+
+@pytest.mark.parametrize("name", SOURCES.names())
+def test_inputs_and_outputs_have_what_a_tensor_has_and_nothing_of_a_call(name: str) -> None:
+    data = builders.demo()
+    data.nodes.stats = [(OutStats(4, 0.5, 1.0, 1.0),)] * len(data.nodes)
+    ends = [node for node in plan_of(data).nodes if node.kind in ("input", "output")]
+    known = {Readings(SOURCES.get(name), data).value(node) is not None for node in ends}
+    assert known == {name in ("bytes", "activation_memory", "magnitude", "dims")}

@@ -9,9 +9,9 @@ from torchlens.base.errors import EvidenceError, InvalidArgumentError, TorchLens
 from torchlens.drawings import draw_trace
 from torchlens.records.payloads import OutStats
 from torchlens.records.trace_data import TraceData
-from torchlens.settings.channel_checks import has_channel, in_lockstep, measures
+from torchlens.settings.channel_checks import has_channel, measures
 from torchlens.settings.compose import resolve
-from torchlens.settings.options import DrawOptions
+from torchlens.settings.evidence import in_lockstep
 
 
 @pytest.mark.parametrize("option", ["color_by", "size_by"])
@@ -88,11 +88,19 @@ def test_lockstep_is_a_matter_of_pass_numbers_in_the_order_of_execution() -> Non
 
 
 def test_a_recording_for_drawings_measures_what_they_show() -> None:
-    plain = DrawOptions()
-    assert measures([plain, DrawOptions(color_by="time")]) == (False, False)
-    assert measures([plain, DrawOptions(color_by="magnitude")]) == (False, True)
-    assert measures([DrawOptions(size_by="autograd_memory")]) == (True, False)
-    assert measures([DrawOptions(show_saved_for_backward=True), DrawOptions(size_by="magnitude")]) == (True, True)
+    def measured(*drawn: dict[str, object]) -> tuple[bool, bool]:
+        return measures([resolve(None, given) for given in drawn])
+
+    assert measured({}, {"color_by": "time"}) == (False, False)
+    assert measured({}, {"color_by": "magnitude"}) == (False, True)
+    assert measured({"size_by": "autograd_memory"}) == (True, False)
+    assert measured({"show_saved_for_backward": True}, {"size_by": "magnitude"}) == (True, True)
+
+
+def test_a_recording_for_a_view_measures_what_the_view_shows() -> None:
+    assert measures([resolve(None, {"view": "memory"})]) == (True, False)
+    assert measures([resolve(None, {"view": "memory", "show_saved_for_backward": False})]) == (False, False)
+    assert measures([resolve(None, {"view": "speed"})]) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +113,7 @@ def test_a_recording_for_drawings_measures_what_they_show() -> None:
 def test_columns_that_a_view_cannot_have_are_left_out_with_a_word(
     data: TraceData, given: dict[str, object], why: str
 ) -> None:
-    view = {"question": "q", "draw": {"stack_by": "auto", "color_by": "pass_number"}}
+    view = {"question": "q", "draw": {"stack_by": "auto", "color_by": "pass_number"}, "fallback": {"stack_by": "drop"}}
     with pytest.warns(TorchLensWarning, match=rf"\[view_secondary_degraded\] passes not aligned: {why}"):
         request = resolve(data, {"view": view, **given})
     assert request.options.stack_by is None
@@ -120,8 +128,16 @@ def test_columns_that_a_view_cannot_have_are_left_out_with_a_word(
 
 
 def test_the_caption_says_that_the_columns_were_left_out() -> None:
-    view = {"question": "q", "draw": {"stack_by": "auto"}}
+    view = {"question": "q", "draw": {"stack_by": "auto"}, "fallback": {"stack_by": "drop"}}
     with pytest.warns(TorchLensWarning, match="view_secondary_degraded"):
         drawing = draw_trace(builders.chain(), None, {"view": view})
     assert "passes not aligned: they do not run in lockstep" in drawing.dot
     assert "rank=same" not in drawing.dot
+
+
+@pytest.mark.parametrize(
+    "given", [{"view": "debug"}, {"show_nonfinite": True}, {"node_label_fields": ["name", "nonfinite"]}]
+)
+def test_what_shows_nonfinite_values_needs_statistics(given: dict[str, object]) -> None:
+    assert measures([resolve(None, given)]) == (False, True)
+    assert measures([resolve(None, {}), resolve(None, {"view": "debug", "show_nonfinite": False})]) == (False, False)

@@ -105,7 +105,8 @@ def test_loaded_values_names_and_mappings_are_the_same() -> None:
 
 @pytest.mark.parametrize("view", ["plain", "sped", "", 3, True])
 def test_what_is_no_view_is_refused_with_the_views(view: object) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"\[draw_view_invalid\] view=.* is not a view. Allowed: speed"):
+    words = r"\[draw_view_invalid\] view=.* is not a view. Allowed: compute, .*, transformer"
+    with pytest.raises(InvalidArgumentError, match=words):
         resolve(None, {"view": view})
 
 

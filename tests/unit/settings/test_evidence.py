@@ -6,20 +6,26 @@ from dataclasses import replace
 
 import pytest
 
+from tests import builders
 from torchlens.base.errors import EvidenceError, InvalidArgumentError, TorchLensWarning
 from torchlens.records.ops import ArgRef, LayerRecord
 from torchlens.records.tensors import TensorSpec
 from torchlens.records.trace_data import NodeTable, TraceData
+from torchlens.settings.capture_options import CaptureOptions
 from torchlens.settings.compose import resolve
-from torchlens.settings.evidence import FAMILIES, SOURCES, lacking
+from torchlens.settings.evidence import ADDITIVE, DETAIL_LIMIT, FAMILIES, NEEDS, SOURCES, lacking
 from torchlens.settings.options import DrawOptions, options
 
 
 def _trace(
-    time: float | None = 0.1, flops: int | None = 5, nbytes: int | None = 8, input_time: float | None = None
+    time: float | None = 0.1,
+    flops: int | None = 5,
+    nbytes: int | None = 8,
+    input_time: float | None = None,
+    shape: tuple[int, ...] | None = (2,),
 ) -> TraceData:
     """An input and one op."""
-    spec = TensorSpec((2,), "float32", "cpu", nbytes)
+    spec = TensorSpec(shape, "float32", "cpu", nbytes)
     nodes = NodeTable(
         label=("input_1", "relu_1_1"), layer=(0, 1), pass_number=(1, 1), kind=("input", "op"), func=("", "relu"),
         path=("", ""), parents=((), (ArgRef(0, 0, (0,)),)), outs=((spec,), (spec,)),
@@ -66,6 +72,79 @@ def test_without_a_view_or_a_trace_nothing_is_refused() -> None:
 def test_every_family_has_sources_and_every_source_with_one_is_a_source() -> None:
     assert set(SOURCES) < set(options()["color_by"].choices)
     assert set(SOURCES.values()) == set(FAMILIES)
+    assert set(ADDITIVE) <= set(SOURCES)
+
+
+def test_a_view_cannot_need_what_nobody_checks_and_every_need_has_a_code() -> None:
+    assert set(FAMILIES) < set(NEEDS)
+    for name, need in NEEDS.items():
+        assert need.measures in ("", *CaptureOptions.__dataclass_fields__), name
+
+
+def _view(*needs: str, **keys: object) -> dict[str, object]:
+    return {"view": {"question": "q", "needs": list(needs), **keys}}
+
+
+def test_shapes() -> None:
+    resolve(builders.chain(), _view("shapes"))
+    with pytest.raises(EvidenceError, match=r"\[view_headline_evidence_missing\].*about shapes"):
+        resolve(_trace(shape=None), _view("shapes"))
+
+
+def test_several_passes() -> None:
+    resolve(builders.loop(), _view("several_passes"))
+    with pytest.raises(EvidenceError, match=r"\[view_single_pass_no_sequence\].*view=.overview."):
+        resolve(builders.chain(), _view("several_passes"))
+
+
+def test_attention() -> None:
+    b = builders.Builder()
+    x = b.input()
+    b.output(b.op("scaled_dot_product_attention", [x, x, x]))
+    single = b.build()
+    focus = {"draw": {"module": {"resolve": "first_attention_block"}}}
+    with pytest.raises(EvidenceError, match=r"\[view_attention_subject_absent\].*view=.overview."):
+        resolve(builders.residual(), _view("attention", **focus))
+    with pytest.raises(EvidenceError, match=r"\[view_attention_subject_absent\].*no block that does repeats.*module="):
+        resolve(single, _view("attention", **focus))
+    # Somebody else says what to show.
+    assert resolve(single, {**_view("attention", **focus), "module": None}).options.module is None
+    resolve(single, _view("attention"))
+
+
+def test_detail_counts_what_is_drawn() -> None:
+    many = builders.loop(DETAIL_LIMIT // 4 + 1)
+    with pytest.raises(EvidenceError, match=r"\[view_above_detail_budget\].*2,005 are more than 2,000.*module="):
+        resolve(many, _view("detail"))
+    for given in ({"rolled": True}, {"collapse": "auto"}, {"collapse": 0.5}, {"module": "rec"}):
+        assert resolve(many, {**_view("detail"), **given})
+    for same in ("none", 0.0):
+        with pytest.raises(EvidenceError, match="view_above_detail_budget"):
+            resolve(many, {**_view("detail"), "collapse": same})
+
+
+def test_edits_are_refused_without_a_trace() -> None:
+    for data in (None, builders.chain()):
+        with pytest.raises(EvidenceError, match=r"\[surgery_evidence_missing\] view='interventions'.*overview"):
+            resolve(data, {"view": "interventions"})
+
+
+def test_a_wish_without_a_fallback_is_treated_like_a_keyword() -> None:
+    draw = {"stack_by": "auto", "show_saved_for_backward": True}
+    with pytest.raises(InvalidArgumentError, match="stack_by_auto_underivable"):
+        resolve(builders.chain(), {"view": {"question": "q", "draw": draw}})
+    view = {"question": "q", "draw": draw, "fallback": dict.fromkeys(draw, "drop")}
+    with pytest.warns(TorchLensWarning, match="view_secondary_degraded") as caught:
+        request = resolve(builders.chain(), {"view": view})
+    assert len(caught) == len(request.left_out) == 2
+    assert (request.options.stack_by, request.options.show_saved_for_backward) == (None, False)
+    assert request.origin["stack_by"] == "view:given, left out"
+
+
+def test_a_fallback_does_not_touch_what_somebody_asks_for_in_person() -> None:
+    view = {"question": "q", "draw": {"stack_by": "auto"}, "fallback": {"stack_by": "drop"}}
+    with pytest.raises(InvalidArgumentError, match="stack_by_auto_underivable"):
+        resolve(builders.chain(), {"view": view, "stack_by": "auto"})
 
 
 def test_a_source_of_no_family_is_not_refused_by_a_view() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_type_hints
 
+from torchlens.settings.deferred import Band
 from torchlens.settings.keywords import Addressed, DrawKeywords
 from torchlens.settings.options import DrawOptions, options
 from torchlens.trace_view import Trace
@@ -13,8 +14,10 @@ def test_keywords_are_the_options_with_view_and_theme():
     keywords, declared = get_type_hints(DrawKeywords), get_type_hints(DrawOptions)
     assert list(keywords) == ["view", "theme", *declared]
     assert keywords.pop("module") == str | Addressed | None
-    assert {name: keywords[name] for name in declared if name != "module"} == {
-        name: hint for name, hint in declared.items() if name != "module"
+    # Only a view may ask for a number of nodes.
+    assert keywords.pop("collapse") | Band == declared["collapse"]
+    assert {name: keywords[name] for name in declared if name in keywords} == {
+        name: hint for name, hint in declared.items() if name in keywords
     }
 
 

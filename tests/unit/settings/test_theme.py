@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, pairwise
+from math import atan2, degrees, hypot
 from pathlib import Path
 
 import pytest
@@ -85,11 +86,23 @@ def test_ramps_are_monotone_in_lightness_and_high_values_stand_out(theme: Theme)
         assert abs(lightness[-1] - page) > abs(lightness[0] - page)
 
 
+# Hues in degrees of OKLab; pure blue is at 264, purple at 304. Below this chroma a colour is a grey.
+BLUES, GREY = (190, 290), 0.04
+
+
+def _is_blue(color: str) -> bool:
+    _, green_red, blue_yellow = oklab(color)
+    hue = degrees(atan2(blue_yellow, green_red)) % 360
+    return hypot(green_red, blue_yellow) > GREY and BLUES[0] < hue < BLUES[1]
+
+
 def test_no_theme_draws_blue(theme: Theme) -> None:
+    assert all(map(_is_blue, ("#0000ff", "#1f77b4", "#0072b2", "#56b4e9", "navy")))
+    assert not any(map(_is_blue, ("#7b2cbf", "#009e73", "#777788")))
+    page = [theme.page.background, theme.page.text, theme.page.secondary, theme.edges["data"].color]
     for role in theme.roles.values():
-        for color in fill_colors(role.fill or ""):
-            _, _, blue_yellow = oklab(color)
-            assert blue_yellow > -0.06, color
+        page += [*fill_colors(role.fill or ""), *filter(None, (role.stroke, role.ring, role.font_color))]
+    assert not [color for color in page if _is_blue(color)]
 
 
 def test_fills_of_the_colorblind_theme_stay_apart() -> None:

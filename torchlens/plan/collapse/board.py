@@ -6,7 +6,7 @@ what may be folded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -95,8 +95,8 @@ class Board:
             elif owner >= 0:
                 c = base.boxed[base.data.nodes.call[i]]
                 if c is not None and self._call_key[c] == _HIDDEN:
-                    self._call_key[c] = owner
-                    self._refs[owner] = self._refs.get(owner, 0) + 1
+                    key = self._call_key[c] = self._box_key(c)
+                    self._refs[key] = self._refs.get(key, 0) + 1
 
     def _wait_for_boxes(self) -> None:
         for number, (_, calls) in enumerate(self._bundles):
@@ -127,6 +127,43 @@ class Board:
                     self.join(self._bundles[number][0])
         return changed
 
+    def shrinks(self, calls: Iterable[int]) -> bool:
+        """Whether there would not be more nodes with these calls boxed.
+
+        Rolled, what a module hides may be drawn for runs elsewhere too, so that its box would be one node more.
+        """
+        if not self.units.base.rolled:
+            return True
+        met: set[int] = set()
+        dropped: dict[int, int] = {}
+        boxes = dict.fromkeys(self._box_key(c) for c in calls if not self.covered[c])
+        for c in calls:
+            for inner in () if self.covered[c] or c in met else self._within(c):
+                met.add(inner)
+                for key in self._keys(inner, self.units.kept[c]):
+                    dropped[key] = dropped.get(key, 0) + 1
+        gone = sum(held == self._refs[key] for key, held in dropped.items())
+        return gone >= sum(not self._refs.get(key) or dropped.get(key) == self._refs[key] for key in boxes)
+
+    def _within(self, call: int) -> Iterator[int]:
+        """A call and the calls in it, but for those within boxes."""
+        waiting = [call]
+        while waiting:
+            c = waiting.pop()
+            yield c
+            if not self.boxes[c]:
+                waiting += self.units.below[c]
+
+    def _keys(self, call: int, kept: int | None) -> list[int]:
+        """What a call itself is drawn as: its box with the op beside it, or its nodes but for one."""
+        own = self.units.own[call]
+        keys = [self._node_key[i] for i in own if i != kept]
+        if self.boxes[call]:
+            beside = self.units.kept[call]
+            keys = [self._call_key[call]]
+            keys += [] if beside is None or call in self._whole else [self._node_key[beside]]
+        return [key for key in keys if key != _HIDDEN]
+
     def join(self, capsule: Capsule) -> int:
         """Draw several nodes as one: boxes, each with the op beside it, and single ones. Gives its number."""
         number = len(self.capsules)
@@ -153,9 +190,7 @@ class Board:
 
     def _hide(self, call: int, kept: int | None) -> None:
         """Take away whatever is drawn of a call, but for one op."""
-        waiting = [call]
-        while waiting:
-            c = waiting.pop()
+        for c in self._within(call):
             self.covered[c] = True
             if self.boxes[c]:
                 self._drop(self._call_key[c])
@@ -167,7 +202,6 @@ class Board:
             for i in self.units.own[c]:
                 if i != kept:
                     self._take_away(i)
-            waiting += self.units.below[c]
 
     def _take_away(self, node: int) -> None:
         if self._node_key[node] != _HIDDEN:

@@ -84,10 +84,19 @@ def watchdog(load: Load, limits: Limits, environment: Mapping[str, str] | None =
 
 
 def top_level(units: Units) -> Board:
-    """The drawing with every module directly below the page's top as one box: all that a pathological trace gets."""
+    """The drawing with every module directly below the page's top as one box: all that a pathological trace gets.
+
+    Where a rule keeps such a module open, the modules in it are boxes.
+    """
     board = Board(units)
-    levels = units.base.levels
-    board.box((c for c, level in enumerate(levels) if level == 1 and units.inside[c] > 1), whole=True)
+    levels, calls, stays = units.base.levels, units.data.calls, units.base.rules.stays
+    tops: list[int] = []
+    is_open = [level == 0 for level in levels]
+    for c, call in enumerate(calls):
+        if call.parent is not None and is_open[call.parent]:
+            is_open[c] = call.module in stays
+            tops += [] if is_open[c] or units.inside[c] <= 1 else [c]
+    board.box(tops, whole=True)
     return board
 
 

@@ -13,16 +13,24 @@ from typing import Any, NamedTuple
 from torchlens.base.errors import warn
 from torchlens.plan.collapse import guard
 from torchlens.plan.collapse.board import FOLD, OUTPUTS, SEGMENT, Board, Capsule, Cut
+from torchlens.plan.collapse.budget import Values, fit
 from torchlens.plan.collapse.nodes import capsule_name
 from torchlens.plan.collapse.quality import AUTO, MAX, NONE, choose, readable_band
 from torchlens.plan.collapse.schedule import CollapseSchedule, Path, make_fallback, make_path, one_step
 from torchlens.plan.collapse.units import Base, Units, count_units
 from torchlens.settings.compose import DrawRequest
+from torchlens.settings.deferred import Band
+from torchlens.settings.evidence import ADDITIVE, FAMILIES, SOURCES
 from torchlens.settings.limits import load_limits
 
 # A drawing of this share of the full one, and above the band, is hardly folded.
 NEAR_FULL = 0.80
 CEILING = "collapse_ops_ceiling"
+BUDGET = "budget"
+# Options that decide what there is to fold.
+_CONTEXT = (
+    "rolled", "depth", "module", "show_buffers", "show_orphans", "show_containers", "fold_repeats", "collapse_rules",
+)  # fmt: skip
 
 
 class Gathered(NamedTuple):
@@ -36,10 +44,12 @@ class Gathered(NamedTuple):
 class CollapsePlan:
     """How a drawing was folded.
 
-    mode: the request's `collapse=`; context: the options it was planned under; planner: quality, linear_fallback or
-    none; nodes: drawn, and total: in the full drawing; collapsed: addresses of the modules drawn as one node, those in
-    folds and segments among them; folds, segments, bundles: nodes that stand for several; reason: why this one;
-    manifest: where the page is above the readable band, what could be opened and how.
+    mode: the request's `collapse=`, `budget` where a view wants a number of nodes; context: the options it was planned
+    under; planner: quality, linear_fallback or none; nodes: drawn, and total: in the full drawing; collapsed: addresses
+    of the modules drawn as one node, those in folds and segments among them; folds, segments, bundles: nodes that stand
+    for several; reason: why this one; manifest: where the page is above its band, what could be opened and how; level:
+    the level of the schedule that was used, 0 if nothing but repeats is folded, None without a schedule; depth: the
+    level of the module tree instead.
     """
 
     mode: str | float
@@ -54,6 +64,8 @@ class CollapsePlan:
     reason: str
     manifest: tuple[Mapping[str, Any], ...] = ()
     band: int = 0
+    level: float | None = None
+    depth: int | None = None
 
 
 class Folded(NamedTuple):
@@ -68,6 +80,8 @@ class _Outcome(NamedTuple):
     planner: str
     path: Path | None
     reason: str
+    level: float | None = None
+    depth: int | None = None
 
 
 def fold_drawing(base: Base, request: DrawRequest, members: Sequence[int] | None = None) -> Folded | None:
@@ -83,6 +97,7 @@ def fold_drawing(base: Base, request: DrawRequest, members: Sequence[int] | None
     units = count_units(base)
     band = readable_band(base.data, members)
     outcome = _fold(units, request, band)
+    band = mode.high if isinstance(mode, Band) else band
     plan = _report(units, request, outcome, band)
     if mode in (AUTO, MAX) and plan.nodes > band and plan.nodes > NEAR_FULL * plan.total:
         what = f"collapse={mode!r} still draws {plan.nodes} of {plan.total} nodes: little of this graph is in modules"
@@ -95,7 +110,8 @@ def empty_plan(request: DrawRequest, nodes: int) -> CollapsePlan | None:
     mode = request.options.collapse
     if mode == NONE:
         return None
-    return CollapsePlan(mode, _context(request), guard.NO_PLANNER, nodes, nodes, (), (), (), (), "nothing is folded")
+    name = BUDGET if isinstance(mode, Band) else mode
+    return CollapsePlan(name, _context(request), guard.NO_PLANNER, nodes, nodes, (), (), (), (), "nothing is folded")
 
 
 def make_schedule(base: Base, request: DrawRequest, members: Sequence[int] | None = None) -> CollapseSchedule:
@@ -119,20 +135,58 @@ def _fold(units: Units, request: DrawRequest, band: int) -> _Outcome:
     if guard.is_pathological(units, limits):
         guard.warn_of_pathology(units, limits)
         return _Outcome(guard.top_level(units), guard.NO_PLANNER, None, CEILING)
+    if isinstance(options.collapse, Band):
+        return _fit(units, request, options.collapse, band)
     load = guard.measure(units)
     planner, path = guard.QUALITY, None
     if guard.admits(load, limits):
-        try:
-            path = make_path(units, band, options.fold_repeats, guard.watchdog(load, limits).check)
-        except guard.Abandoned as stopped:
-            guard.warn_of_watchdog(load, limits, stopped.seconds)
+        path = _quality_path(units, band, options.fold_repeats)
     else:
         guard.warn_of_budget(load, limits)
     if path is None:
         planner, path = guard.FALLBACK, make_fallback(units, band, options.fold_repeats)
     mode = 0.0 if options.collapse == NONE else options.collapse
     found = choose(path, mode, band, evens=planner == guard.QUALITY)
-    return _Outcome(found.board, planner, path, found.reason)
+    return _Outcome(found.board, planner, path, found.reason, path.schedule().steps[found.step].t)
+
+
+def _quality_path(units: Units, band: int, folds: bool | None) -> Path | None:
+    """All steps; None, with a warning, if that takes far too long."""
+    load, limits = guard.measure(units), load_limits()
+    try:
+        return make_path(units, band, folds, guard.watchdog(load, limits).check)
+    except guard.Abandoned as stopped:
+        guard.warn_of_watchdog(load, limits, stopped.seconds)
+        return None
+
+
+def _fit(units: Units, request: DrawRequest, budget: Band, band: int) -> _Outcome:
+    """The page of a view that wants a number of nodes."""
+    planner, folds = guard.QUALITY, request.options.fold_repeats
+
+    def plan(folds: bool | None) -> Path | None:
+        nonlocal planner
+        if not guard.admits(guard.measure(units), load_limits()):
+            return None
+        path = _quality_path(units, band, folds)
+        if path is None:
+            planner, path = guard.FALLBACK, make_fallback(units, band, folds)
+        return path
+
+    optional = request.origin["fold_repeats"] == request.origin["collapse"]
+    found = fit(units, budget, folds, _colored(units, request.options.color_by), plan, optional=optional)
+    if found.path is None or found.board.count == units.total:
+        planner = guard.NO_PLANNER
+    level = None if found.path is None else found.path.schedule().steps[found.step].t
+    return _Outcome(found.board, planner, found.path, found.reason, level, found.depth)
+
+
+def _colored(units: Units, source: object) -> Values | None:
+    """The values that a colour channel is to show, None without one."""
+    if source is None:
+        return None
+    family = SOURCES.get(source) if isinstance(source, str) else None
+    return Values(units, FAMILIES[family][1] if family else None, sums=source in ADDITIVE)
 
 
 def _report(units: Units, request: DrawRequest, outcome: _Outcome, band: int) -> CollapsePlan:
@@ -144,9 +198,9 @@ def _report(units: Units, request: DrawRequest, outcome: _Outcome, band: int) ->
     for capsule in cut.capsules:
         row = Gathered(capsule_name(data, capsule, rolled), _members(units, capsule))
         gathered[capsule.kind].append(row)
-    above = board.count > band and (mode == AUTO or outcome.planner != guard.QUALITY)
+    above = board.count > band and (mode == AUTO or isinstance(mode, Band) or outcome.planner != guard.QUALITY)
     return CollapsePlan(
-        mode,
+        BUDGET if isinstance(mode, Band) else mode,
         _context(request),
         outcome.planner,
         board.count,
@@ -158,12 +212,13 @@ def _report(units: Units, request: DrawRequest, outcome: _Outcome, band: int) ->
         outcome.reason,
         tuple(_manifest(units, board, cut, rolled)) if above else (),
         band,
+        outcome.level,
+        outcome.depth,
     )
 
 
 def _context(request: DrawRequest) -> Mapping[str, object]:
-    names = ("rolled", "depth", "module", "show_buffers", "show_orphans", "show_containers", "fold_repeats")
-    found: dict[str, object] = {name: getattr(request.options, name) for name in names}
+    found: dict[str, object] = {name: getattr(request.options, name) for name in _CONTEXT}
     return MappingProxyType({**found, "theme": request.theme.name})
 
 

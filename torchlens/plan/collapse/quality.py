@@ -1,7 +1,6 @@
 """Which folded drawing a request gets: a step of the schedule, and for `auto` the readable one, evened.
 
-Evening only ever folds further: it boxes what stands open beside boxes of its size, and draws a row of boxes that are
-alike as one. Knows nothing of texts or colours.
+Knows nothing of texts or colours.
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchlens.plan.collapse.board import Board
-from torchlens.plan.collapse.runs import Kinship
+from torchlens.plan.collapse.evening import even
 from torchlens.plan.collapse.schedule import Path
-from torchlens.plan.collapse.segments import like_segments
-from torchlens.plan.collapse.units import Candidate
 from torchlens.records.trace_data import TraceData
 
 AUTO, MAX, NONE = "auto", "max", "none"
@@ -55,55 +52,21 @@ def _choose_readable(path: Path, band: int, evens: bool) -> Choice:
     step = next(fitting, len(path.acts))
     board = path.board(step)
     reached = path.counts[step] <= band
-    reason = f"the first step within the readable band of {band}" if reached else f"no step reaches the band of {band}"
-    before = board.count
+    reason, before = f"the first step within the readable band of {band}", board.count
     if evens:
         even(board, path.kinship)
+    if not reached:
+        alone = "what no module holds that could be a box"
+        reason = f"no step reaches the band of {band}: {_count_bare(board)} of {before} nodes are {alone}"
     return Choice(board, step, f"{reason}, evened from {before} nodes" if board.count < before else reason)
 
 
-def even(board: Board, kinship: Kinship) -> None:
-    """Box stray open modules beside boxes, and join rows of boxes that are alike, until nothing changes."""
-    changed = True
-    while changed:
-        beside = _Neighbours(board)
-        strays = [candidate for candidate in _open(board) if candidate.hides <= beside.smallest(candidate.module)]
-        for candidate in strays:
-            board.box(candidate.calls)
-        rows = like_segments(board, kinship)
-        for capsule in rows:
-            board.join(capsule)
-        changed = bool(strays or rows)
-
-
-def _open(board: Board) -> list[Candidate]:
-    found = [c for c in board.units.candidates.values() if not all(board.covered[call] for call in c.calls)]
-    return sorted(found, key=lambda candidate: candidate.calls[0])
-
-
-class _Neighbours:
-    """The boxes beside a module: its siblings in the tree of modules, and what lies one level inside a sibling."""
-
-    def __init__(self, board: Board) -> None:
-        self._modules = board.units.data.modules
-        self._siblings: dict[int | None, int] = {}
-        # By grandparent: per parent the least that a box hides.
-        self._inside: dict[int | None, dict[int, int]] = {}
-        sizes: dict[int, int] = {}
-        for c in board.visible_boxes():
-            module = board.units.data.calls[c].module
-            sizes[module] = sizes.get(module, 0) + board.units.hides[c]
-        for module, hides in sizes.items():
-            above = self._modules[module].parent
-            self._siblings[above] = min(hides, self._siblings.get(above, hides))
-            if above is not None:
-                rows = self._inside.setdefault(self._modules[above].parent, {})
-                rows[above] = min(hides, rows.get(above, hides))
-
-    def smallest(self, module: int) -> int:
-        """Units that the smallest box beside a module hides, 0 if there is none."""
-        above = self._modules[module].parent
-        found = [hides for sibling, hides in self._inside.get(above, {}).items() if sibling != module]
-        if above in self._siblings:
-            found.append(self._siblings[above])
-        return min(found, default=0)
+def _count_bare(board: Board) -> int:
+    """Nodes that stand alone, and for themselves, in no module that could be a box."""
+    units = board.units
+    folds = {c for candidate in units.candidates.values() for c in candidate.calls}
+    held: list[bool] = []
+    for c, call in enumerate(units.data.calls):
+        held.append(c in folds or (call.parent is not None and held[call.parent]))
+    call_of = units.data.nodes.call
+    return len({thing for i, c in enumerate(call_of) if not held[c] and (thing := board.thing(i)) >= 0})

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from torchlens.plan.collapse.board import FOLD, Board, Capsule
+from torchlens.plan.collapse.evening import even
 from torchlens.plan.collapse.runs import CHAIN, FAN, LEAST_RUN, Kinship, Run
-from torchlens.plan.collapse.segments import block_segments, bundles, op_segments
+from torchlens.plan.collapse.segments import bundles, condense
 from torchlens.plan.collapse.units import Candidate, Units
 
 # A run that hides at least this share of the drawing folds as soon as its last member is a box.
 LARGE_RUN = 0.50
-# With more nodes than this left at the end, chains of ops become segments too.
-FEW_NODES = 12
 Act = Callable[[Board], object]
 
 
@@ -120,17 +119,23 @@ def make_fallback(units: Units, band: int, fold_repeats: bool | None) -> Path:
     return _Planner(units, band, fold_repeats).plan_simply()
 
 
+def start_path(units: Units, fold_repeats: bool | None) -> Path:
+    """A schedule without steps: what is done before the first one."""
+    kinship = Kinship(units)
+    path = Path(units, kinship, _fold_all(units, kinship) if fold_repeats else [])
+    start = path.board(0, overview=False)
+    path.counts.append(start.count)
+    path.boxed.append(len(start.modules))
+    return path
+
+
 class _Planner:
     def __init__(
         self, units: Units, band: int, fold_repeats: bool | None, check: Callable[[], None] = _no_check
     ) -> None:
         self._units, self._band, self._folds, self._check = units, band, fold_repeats is not False, check
-        self._kinship = Kinship(units)
-        fixed = _fold_all(units, self._kinship) if fold_repeats else []
-        self._path = Path(units, self._kinship, fixed)
-        start = self._path.board(0, overview=False)
-        self._path.counts.append(start.count)
-        self._path.boxed.append(len(start.modules))
+        self._path = start_path(units, fold_repeats)
+        self._kinship = self._path.kinship
         self._board = self._path.board(0)
 
     def plan(self) -> Path:
@@ -165,7 +170,8 @@ class _Planner:
         self._path.boxed.append(len(self._board.modules))
 
     def _box(self, candidate: Candidate) -> None:
-        if not all(self._board.covered[c] for c in candidate.calls):
+        board = self._board
+        if not all(board.covered[c] for c in candidate.calls) and board.shrinks(candidate.calls):
             self._do(f"box {_address(self._units, candidate.module)}", lambda board: board.box(candidate.calls))
 
     def _box_all(self, chosen: Sequence[Candidate], large: Sequence[Run]) -> None:
@@ -207,19 +213,32 @@ class _Planner:
             self._box(candidate)
 
     def _condense(self) -> None:
-        """The strongest legal fold: rows of boxes and chains of ops become segments."""
-        before = self._board.count
-        found = block_segments(self._board, self._kinship)
-        for capsule in found:
-            self._board.join(capsule)
-        chains = op_segments(self._board) if self._board.count > FEW_NODES else []
-        for capsule in chains:
-            self._board.join(capsule)
+        """The strongest legal fold: rows of boxes and chains of ops become segments.
+
+        Strays are evened out first where that alone leaves less and `auto` would do so too.
+        """
+        self._check()
+        before, joined, stray = self._board.count, condense(self._board, self._kinship, self._band), False
+        if self._path.counts[0] > self._band:
+            evened = self._path.board(len(self._path.acts))
+            even(evened, self._kinship)
+            stray = evened.count < self._board.count
+            if stray:
+                self._board, joined = evened, condense(evened, self._kinship, self._band)
         if self._board.count < before:
-            capsules = [*found, *chains]
-            self._path.acts.append((f"{len(capsules)} segments", lambda board: _join_all(board, capsules)))
+            rows = f"{len(joined)} segment{'' if len(joined) == 1 else 's'}"
+            event = ", ".join([*(["even"] if stray else []), *([rows] if joined else [])])
+            self._path.acts.append((event, partial(_condense, kinship=self._kinship if stray else None, rows=joined)))
             self._path.counts.append(self._board.count)
             self._path.boxed.append(len(self._board.modules))
+
+
+def _condense(board: Board, kinship: Kinship | None, rows: Sequence[Capsule]) -> None:
+    """kinship: where strays are evened out first."""
+    if kinship is not None:
+        even(board, kinship)
+    for capsule in rows:
+        board.join(capsule)
 
 
 def fold(board: Board, run: Run) -> None:
@@ -228,11 +247,6 @@ def fold(board: Board, run: Run) -> None:
     for head, *rest in rows:
         calls = tuple(sorted(c for member in rest for c in member))
         board.join(Capsule(FOLD, calls, (), tuple(head)))
-
-
-def _join_all(board: Board, capsules: Sequence[Capsule]) -> None:
-    for capsule in capsules:
-        board.join(capsule)
 
 
 def _fold_all(units: Units, kinship: Kinship) -> list[Act]:

@@ -7,6 +7,7 @@ them, so that drawing them as one makes no arrow and no circle that the network 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from torchlens.plan.collapse.board import OUTPUTS, SEGMENT, Board, Capsule
 from torchlens.plan.collapse.runs import LEAST_RUN, Kinship, Run
@@ -15,7 +16,22 @@ from torchlens.records.ops import ArgRef
 
 # A segment hides at most this share of the drawing, so that it does not become the whole of it.
 LARGEST_SHARE = 0.75
+# With more nodes than this left at the end, chains of ops become segments too.
+FEW_NODES = 12
 LEAST_BLOCKS, LEAST_OPS, LEAST_OUTPUTS = 2, 3, 3
+
+
+def condense(board: Board, kinship: Kinship, band: int) -> list[Capsule]:
+    """Join all that may be joined: rows of boxes, where much is left chains of ops, and above the band also rows of
+    ops that others read from. Gives what was joined.
+    """
+    joined: list[Capsule] = []
+    for most, find in ((0, partial(block_segments, kinship=kinship)), (FEW_NODES, op_segments), (band, op_rows)):
+        found = find(board) if board.count > most else []
+        for capsule in found:
+            board.join(capsule)
+        joined += found
+    return joined
 
 
 # -- blocks
@@ -81,57 +97,71 @@ def op_segments(board: Board) -> list[Capsule]:
 
     What reads nothing and feeds one op of the chain belongs to it.
     """
-    finder = _Chains(board)
-    chains = [chain for chain in finder.chains() if len(chain) >= LEAST_OPS]
-    return [Capsule(SEGMENT, (), tuple(sorted([*chain, *finder.unseen(chain)]))) for chain in chains]
+    return _Chains(board, plain=True).segments()
+
+
+def op_rows(board: Board) -> list[Capsule]:
+    """Three or more ops that ran back to back, each read by the next; other things may feed them and read from them."""
+    return _Chains(board, plain=False).segments()
 
 
 class _Chains:
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Board, *, plain: bool) -> None:
+        self._plain = plain
         self._board, self._units, self._data = board, board.units, board.units.data
         self._hidden = board.units.base.selection.hidden
         self._tested = self._data.branches.steering
 
-    def chains(self) -> list[list[int]]:
+    def segments(self) -> list[Capsule]:
+        chains = [chain for chain in self._chains() if len(chain) >= LEAST_OPS]
+        return [Capsule(SEGMENT, (), tuple(sorted([*chain, *self._unseen(chain)]))) for chain in chains]
+
+    def _chains(self) -> list[list[int]]:
         found: list[list[int]] = []
         chain: list[int] = []
         loose: list[int] = []
         for i in self._drawn():
-            plain = i >= 0 and self._is_plain(i)
-            if plain and not self._parents(i):
+            single = i >= 0 and self._is_single(i)
+            if single and not self._parents(i):
                 loose.append(i)
                 continue
-            if plain and chain and self._follows(i, chain[-1], loose):
+            if single and chain and self._follows(i, chain[-1], loose):
                 chain += [*loose, i]
             else:
                 found.append(chain)
-                chain = [*loose, i] if plain and self._starts(i, loose) else []
+                chain = self._start(i, loose) if single else []
             loose = []
         return [*found, chain]
 
-    def unseen(self, chain: Sequence[int]) -> list[int]:
+    def _unseen(self, chain: Sequence[int]) -> list[int]:
         """The buffers and bookkeeping that the modules of the ops keep to themselves."""
         works, units = self._units.base.works, self._units
         calls = [call for i in chain if (call := works.call_of(self._data, i)) is not None and works.sole[call]]
         return [i for call in calls for i in units.own[call] if self._hidden[i]]
 
     def _drawn(self) -> list[int]:
-        """The trace nodes drawn as themselves, in order; negative where something else is drawn in between."""
+        """The ops drawn as themselves, in order; negative where something else is drawn, or left out, in between.
+
+        A constant or buffer is that only to an op that may read it and stand within a row.
+        """
         order: list[int] = []
         board, kinds = self._board, self._data.nodes.kind
         for i, owner in enumerate(self._units.base.groups.owner):
             if owner < 0:
+                order += [-1] if i in self._units.base.selection.left_out else []
                 continue
             alone = board.thing(i) >= 0
             if kinds[i] == "op":
                 order.append(i if alone else -1)
-            elif kinds[i] == "buffer" and self._data.nodes.parents[i]:
+            elif kinds[i] in ("buffer", "constant") and (self._data.nodes.parents[i] or not self._plain):
                 order.append(-1)
         return order
 
-    def _is_plain(self, node: int) -> bool:
+    def _is_single(self, node: int) -> bool:
         groups = self._units.base.groups
-        return len(groups.members[groups.owner[node]]) == 1 and node not in self._tested and not self._orphan(node)
+        if node in self._tested or node in self._units.base.rules.kept:
+            return False
+        return len(groups.members[groups.owner[node]]) == 1 and not self._orphan(node)
 
     def _orphan(self, node: int) -> bool:
         return self._units.base.selection.orphans[node]
@@ -144,13 +174,20 @@ class _Chains:
     def _children(self, node: int) -> list[int]:
         return [child for child in self._data.children[node] if not self._hidden[child]]
 
-    def _starts(self, node: int, loose: list[int]) -> bool:
-        return len(self._parents(node) - set(loose)) <= 1 and all(self._children(i) == [node] for i in loose)
+    def _start(self, node: int, loose: list[int]) -> list[int]:
+        """A chain that begins with a node and what right before it was made for it alone; none if it may not begin."""
+        first = len(loose)
+        while first and self._children(loose[first - 1]) == [node]:
+            first -= 1
+        alone = len(self._parents(node) - set(loose[first:])) <= 1
+        return [*loose[first:], node] if alone or not self._plain else []
 
     def _follows(self, node: int, last: int, loose: list[int]) -> bool:
-        if self._parents(node) - set(loose) != {last} or self._children(last) != [node]:
+        if not all(self._children(i) == [node] for i in loose):
             return False
-        return all(self._children(i) == [node] for i in loose)
+        if self._plain:
+            return self._parents(node) - set(loose) == {last} and self._children(last) == [node]
+        return last in self._parents(node)
 
 
 # -- outputs

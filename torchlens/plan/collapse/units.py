@@ -6,13 +6,15 @@ depth of the module tree). Knows nothing of the order in which boxes are made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from torchlens.plan.collapse.rules import NO_RULES, Verdicts
 from torchlens.plan.rectangles import Works, is_read_inside
 from torchlens.plan.roll import Groups
 from torchlens.plan.select import Selection
+from torchlens.records.modules import ModuleRecord
 from torchlens.records.trace_data import TraceData
 
 # A module that hides a larger share of the drawing is boxed last, since little would be left to see.
@@ -34,7 +36,8 @@ class Base:
     """The full drawing, as the planner is told it: after focus, depth, rolled and the buffers mode.
 
     levels: per call its nesting level below what the page shows, negative outside; boxed: per call, the call drawn as
-    one node by `depth=` that it lies in, else None; bundles: whether outputs alike may be drawn as one.
+    one node by `depth=` or a rule that it lies in, else None; bundles: whether outputs alike may be drawn as one;
+    rules: what `collapse_rules=` says.
     """
 
     data: TraceData
@@ -45,6 +48,7 @@ class Base:
     groups: Groups
     rolled: bool
     bundles: bool
+    rules: Verdicts = NO_RULES
 
 
 @dataclass(slots=True)
@@ -54,7 +58,7 @@ class Units:
     total: how many; own: per call, the drawn and hidden trace nodes that it ran itself; below: per call, its inner
     calls; kept: per call, its own op that stays beside a box around it, or None; inside: per call, the units that lie
     in it; hides: per call, those that the box would hide; candidates: by module; work_before: per trace node, how many
-    ops are drawn or boxed before it.
+    ops are drawn, boxed or left out by a rule before it.
     """
 
     base: Base
@@ -110,7 +114,8 @@ def count_units(base: Base) -> Units:
         used = base.selection.used[i] and kind not in ("input", "output")
         if used:
             own[data.nodes.call[i]].append(i)
-        works_here = used and base.groups.owner[i] >= 0 and bool(data.nodes.parents[i] or kind == "op")
+        drawn = base.groups.owner[i] >= 0 or i in base.selection.left_out
+        works_here = used and drawn and bool(data.nodes.parents[i] or kind == "op")
         work_before.append(work_before[-1] + works_here)
     below: list[list[int]] = [[] for _ in data.calls]
     for c, call in enumerate(data.calls):
@@ -145,13 +150,14 @@ def _count_inside(units: Units) -> list[int]:
 
 def _candidates(units: Units) -> dict[int, Candidate]:
     base, data = units.base, units.data
-    rolled = _hidden_by_module(units) if base.rolled else {}
+    rolled, last = _hidden_by_module(units) if base.rolled else {}, _last_inside(units.below)
     found: dict[int, Candidate] = {}
     for module in data.modules[1:]:
         calls = tuple(c for c in module.calls if _may_fold(units, c))
         if not calls:
             continue
-        hides = rolled.get(module.index, 0) if base.rolled else sum(units.hides[c] for c in _outer(units, calls))
+        outer = () if base.rolled else _outer(module, set(calls), last)
+        hides = rolled.get(module.index, 0) if base.rolled else sum(units.hides[c] for c in outer)
         if hides >= LEAST_HIDDEN:
             found[module.index] = Candidate(module.index, calls, hides)
     return found
@@ -162,19 +168,30 @@ def _may_fold(units: Units, call: int) -> bool:
     base = units.base
     if base.levels[call] < 1 or base.boxed[call] is not None or units.hides[call] < LEAST_HIDDEN:
         return False
+    if units.data.calls[call].module in base.rules.stays:
+        return False
     return not any(
         units.inside[inner] == units.inside[call] and units.hides[inner] >= LEAST_HIDDEN for inner in units.below[call]
     )
 
 
-def _outer(units: Units, calls: Iterable[int]) -> Iterator[int]:
-    """The calls that lie in no other one of the same module."""
-    for c in calls:
-        module, above = units.data.calls[c].module, units.data.calls[c].parent
-        while above is not None and units.data.calls[above].module != module:
-            above = units.data.calls[above].parent
-        if above is None:
-            yield c
+def _outer(module: ModuleRecord, legal: Collection[int], last: Sequence[int]) -> Iterator[int]:
+    """The legal calls of a module that lie in no other call of it. last: per call, the last one inside it."""
+    until = -1
+    for c in module.calls:
+        if c > until:
+            until = last[c]
+            if c in legal:
+                yield c
+
+
+def _last_inside(below: Sequence[Sequence[int]]) -> list[int]:
+    """Per call, the number of the last call that lies in it, its own if there is none."""
+    last = list(range(len(below)))
+    for c in range(len(below) - 1, -1, -1):
+        if below[c]:
+            last[c] = max(last[c], last[below[c][-1]])
+    return last
 
 
 def _hidden_by_module(units: Units) -> dict[int, int]:

@@ -444,5 +444,13 @@
     }
     byId("filters").append(group);
   }
+  // As large as the columns leave room for beside the heads of the rows.
+  if (axes.length > 1) {
+    const count = columns().reduce((product, { values }) => product * values.length, 1);
+    const room = Math.floor(((window.innerWidth - 220) / count - 12) / 20) * 20;
+    byId("size").value = Math.max(160, Math.min(240, room));
+    byId("size").dispatchEvent(new Event("input"));
+  }
   draw();
+  byId("figures").focus({ preventScroll: true }); // so that the keys that scroll do
 })();

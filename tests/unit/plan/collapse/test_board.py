@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests import builders
+from tests.builders import Builder, Ref
 from torchlens.plan.collapse.board import FOLD, SEGMENT, Board, Capsule
 from torchlens.plan.collapse.units import Units
+from torchlens.records.trace_data import TraceData
 
 
 def _calls(units: Units, name: str) -> tuple[int, ...]:
@@ -71,3 +73,39 @@ def test_the_cut_of_an_open_drawing_is_empty(units: Callable[..., Units]) -> Non
     cut = Board(units(builders.residual(2))).cut()
     assert set(cut.boxed) == {None}
     assert (cut.whole, cut.capsules, cut.nodes_in, cut.calls_in) == (frozenset(), (), {}, {})
+
+
+def _shared() -> TraceData:
+    """A module in a part of the model and once more after it."""
+    b = Builder()
+
+    def cell(h: Ref) -> Ref:
+        with b.module("part.cell") as opened:
+            h = b.op("relu", [b.linear("part.cell.fc", h, 8, layer="fc")], layer="relu")
+            opened.returns = [b.op("neg", [h], layer="neg")]
+        return opened.returns[0]
+
+    with b.module("part") as part:
+        part.returns = [cell(b.input())]
+    b.output(cell(part.returns[0]))
+    return b.build()
+
+
+def test_rolled_a_box_of_what_runs_elsewhere_too_makes_no_drawing_smaller(units: Callable[..., Units]) -> None:
+    found = units(_shared(), rolled=True)
+    board = Board(found)
+    part, cell = (_calls(found, name) for name in ("part", "part.cell"))
+    assert not board.shrinks(part)
+    assert board.shrinks(cell)
+    before = board.count
+    board.box(part)
+    assert board.count == before + 1
+    assert Board(units(_shared())).shrinks(part)
+
+
+def test_rolled_a_box_of_depth_and_one_of_a_step_are_one_node(units: Callable[..., Units]) -> None:
+    found = units(_shared(), rolled=True, depth=2)
+    board = Board(found)
+    assert board.count == found.total == 6, "the inner call is a box, the three ops of the other one are open"
+    assert board.box(_calls(found, "part.cell"))
+    assert board.count == 3

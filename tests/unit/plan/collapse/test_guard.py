@@ -20,6 +20,7 @@ from torchlens.plan.collapse.units import Units
 from torchlens.plan.graph import Plan
 from torchlens.plan.pipeline import plan_schedule
 from torchlens.records.trace_data import TraceData
+from torchlens.scene.build import build
 from torchlens.settings.compose import resolve
 from torchlens.settings.limits import Limits, load_limits
 
@@ -110,13 +111,20 @@ def test_the_fallback_is_deterministic_and_has_levels(limits: Callable[..., None
     assert len(first.nodes) == schedule.at(0.5).visible_count
 
 
-def test_focus_and_depth_admit_the_quality_planner_again(limits: Callable[..., None]) -> None:
-    limits(max_units=50)
-    for options in ({"module": "blocks.1"}, {"depth": 1, "module": "blocks.3"}):
-        plan, told = _plan(builders.residual(40), **options)
-        assert plan.collapse is not None
-        assert plan.collapse.planner == guard.QUALITY
-        assert told == []
+@pytest.mark.parametrize("options", [{"module": "blocks.1"}, {"depth": 1}, {"rolled": True}], ids=str)
+def test_focus_depth_and_rolled_admit_the_quality_planner_again(
+    limits: Callable[..., None], options: dict[str, object]
+) -> None:
+    data = builders.loop(40) if "rolled" in options else builders.residual(40)
+    limits(max_units=50 if "depth" not in options else 100)
+    over, told = _plan(data)
+    assert over.collapse is not None
+    assert over.collapse.planner == guard.FALLBACK
+    assert "collapse_budget_fallback" in [w.code for w in told]
+    plan, told = _plan(data, **options)
+    assert plan.collapse is not None
+    assert plan.collapse.planner == guard.QUALITY
+    assert told == []
 
 
 def test_far_too_many_ops_draw_the_outermost_modules(limits: Callable[..., None]) -> None:
@@ -131,6 +139,26 @@ def test_far_too_many_ops_draw_the_outermost_modules(limits: Callable[..., None]
     assert len(plan_schedule(data, resolve(data, {})).steps) == 1
     assert [row["draw"] for row in plan.collapse.manifest][:2] == [{"module": "blocks.0"}, {"module": "blocks.1"}]
     assert {row["hidden_ops"] for row in plan.collapse.manifest} == {5}
+
+
+def test_what_a_rule_keeps_is_open_among_far_too_many_ops(limits: Callable[..., None]) -> None:
+    limits(max_units=10, pathological_factor=2)
+    data = builders.residual(40)
+    rules = [{"address": "blocks.7", "do": "keep"}]
+    plan, told = _plan(data, collapse_rules=rules)
+    assert [w.code for w in told] == ["collapse_pathological_skip"]
+    open_ = [node.name for node in plan.nodes if node.kind == "op"]
+    inside = {data.nodes.label[i] for i, call in enumerate(data.nodes.call) if 7 in _blocks(data, call)}
+    assert inside & set(open_)
+    assert not any(node.kind == "module" and node.name == "module:blocks.7:1" for node in plan.nodes)
+    header = [getattr(line, "text", "") for line in build(plan, data, resolve(data, {"collapse": "auto"})).root]
+    assert "collapse: too large to plan, outermost modules only" in header
+
+
+def _blocks(data: TraceData, call: int) -> set[int]:
+    """Numbers of the blocks around a call."""
+    found = (data.modules[data.calls[c].module].address for c in data.call_chain(call))
+    return {int(address.split(".")[1]) for address in found if address.startswith("blocks.")}
 
 
 def test_a_root_without_modules_stays_uncollapsed(limits: Callable[..., None]) -> None:

@@ -158,18 +158,20 @@ def test_outputs_alike_are_one_node_in_an_overview() -> None:
 
 def test_a_page_that_cannot_be_made_readable_says_so() -> None:
     b = Builder("Bare")
-    h = skip = b.input()
-    for _ in range(120):
-        h, skip = b.op("add", [h, skip]), h
-    b.output(h)
+    left, right = b.input(), b.op("relu", [b.input("y")])
+    for _ in range(60):
+        left, right = b.op("add", [left, right]), b.op("mul", [left, right])
+    b.output(b.op("add", [left, right]))
     data = b.build()
     with pytest.warns(TorchLensWarning, match="collapse_near_uncollapsed"):
         plan = make(data, collapse="auto")
     assert plan.collapse is not None
-    assert plan.collapse.reason == "no step reaches the band of 25"
+    assert plan.collapse.reason == (
+        "no step reaches the band of 25: 125 of 125 nodes are what no module holds that could be a box"
+    )
     with pytest.warns(TorchLensWarning):
         scene = build(make(data, collapse="auto"), data, resolve(data, {"collapse": "auto"}))
-    assert any(getattr(line, "text", "") == "collapse: 122 nodes, above the readable band" for line in scene.root)
+    assert any(getattr(line, "text", "") == "collapse: 125 nodes, above the readable band" for line in scene.root)
 
 
 def test_level_0_is_the_full_drawing_with_a_report() -> None:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from tests import builders
-from tests.builders import Builder
+from tests.builders import Builder, Ref
+from torchlens.plan.collapse.quality import choose
 from torchlens.plan.collapse.schedule import level, make_fallback, make_path, one_step
 from torchlens.plan.collapse.units import Units
 from torchlens.records.trace_data import TraceData
@@ -22,7 +23,7 @@ def test_the_stack_of_eight_folds_as_in_the_guide(units: Callable[..., Units]) -
     ]  # fmt: skip
     assert [schedule.at(t).visible_count for t in (0, 0.25, 0.5, 1)] == [44, 32, 20, 9]
     assert [step.event for step in schedule.steps[::8]] == ["none", "box blocks.7"]
-    assert schedule.steps[-1].event == "1 segments"
+    assert schedule.steps[-1].event == "1 segment"
     assert schedule.at(0.25).collapsed_addresses == tuple(f"blocks.{k}" for k in range(4))
     assert [step.target_count for step in schedule.steps] == [step.visible_count for step in schedule.steps]
 
@@ -120,3 +121,27 @@ def test_the_check_is_asked_before_each_step_and_may_stop_the_planner(units: Cal
     with pytest.raises(RuntimeError, match="enough"):
         make_path(units(builders.residual(8)), 50, None, stop)
     assert len(asked) == 3
+
+
+def test_max_evens_out_where_auto_would_leave_less(units: Callable[..., Units]) -> None:
+    """Two blocks that each hide most of the drawing: one as a box is enough, and the other lies open beside it."""
+    b = Builder("Net")
+    h = b.input()
+    for k in range(2):
+        with b.module(f"h.{k}", "Layer") as layer:
+            start = b.op("exp", [h])
+            ends: list[Ref] = []
+            for name, count in (("attn", 20), ("mlp", 10)):
+                with b.module(f"h.{k}.{name}", "Part") as part:
+                    part.returns = [start]
+                    for _ in range(count):
+                        part.returns = [b.op("relu", part.returns)]
+                ends += part.returns
+            h = b.op("add", [b.op("add", ends), h])
+            layer.returns = [h]
+    b.output(h)
+    path = make_path(units(b.build()), 10, None)
+    assert path.counts == [68, 49, 30, 21, 12, 8, 4]
+    assert [event for event, _ in path.acts][-2:] == ["box h.1", "even"]
+    for mode in ("auto", "max"):
+        assert choose(path, mode, 10).board.count == 4

@@ -8,7 +8,7 @@ from tests import builders
 from tests.builders import Builder, Ref
 from torchlens.plan.collapse.board import Board
 from torchlens.plan.collapse.runs import Kinship
-from torchlens.plan.collapse.segments import block_segments, bundles, like_segments, op_segments
+from torchlens.plan.collapse.segments import block_segments, bundles, like_segments, op_rows, op_segments
 from torchlens.plan.collapse.units import Units
 from torchlens.records.trace_data import TraceData
 
@@ -80,6 +80,46 @@ def test_a_chain_counts_the_unseen_buffers_of_its_modules(units: Callable[..., U
     (segment,) = op_segments(Board(units(data)))
     kinds = [data.nodes.kind[i] for i in segment.nodes]
     assert (kinds.count("op"), kinds.count("buffer")) == (3, 2)
+
+
+def _rows(units: Units) -> list[list[str]]:
+    return [[units.data.nodes.label[i] for i in segment.nodes] for segment in op_rows(Board(units))]
+
+
+def test_a_row_may_be_fed_and_read_from_outside(units: Callable[..., Units]) -> None:
+    b = Builder()
+    x, y = b.input("x"), b.input("y")
+    fork = b.op("tanh", [b.op("add", [x, y])])
+    h = b.op("mul", [fork, y])
+    b.output(h)
+    b.output(b.op("sin", [b.op("add", [fork, x])]), "1")
+    found = units(b.build())
+    assert _rows(found) == [["add_1_1", "tanh_1_2", "mul_1_3"]]
+    assert _labels(found) == []
+
+
+def test_a_row_ends_where_a_constant_or_something_else_comes_between(units: Callable[..., Units]) -> None:
+    b = Builder()
+    x, y = b.input("x"), b.input("y")
+    h = b.op("add", [b.op("mul", [b.op("add", [x, y]), y]), y])
+    h = b.op("mul", [h, b.constant()])
+    h = b.op("add", [b.op("sub", [b.op("mul", [h, y]), y]), x])
+    with b.module("m") as opened:
+        opened.returns = [b.op("exp", [b.op("relu", [h])])]
+    b.output(b.op("mul", [opened.returns[0], y]))
+    found = units(b.build())
+    board = Board(found)
+    board.box(found.data.modules[found.data.module_of["m"]].calls)
+    rows = [[found.data.nodes.label[i] for i in segment.nodes] for segment in op_rows(board)]
+    assert rows == [["add_1_1", "mul_1_2", "add_2_3"], ["mul_2_4", "mul_3_5", "sub_1_6", "add_3_7"]]
+
+
+def test_a_chain_begins_with_what_was_made_for_it_alone(units: Callable[..., Units]) -> None:
+    b = Builder()
+    x, other, own = b.input(), b.op("zeros", []), b.op("ones", [])
+    h = b.op("exp", [b.op("add", [own, x])])
+    b.output(b.op("mul", [h, other]))
+    assert _labels(units(b.build())) == [["ones_1_2", "add_1_3", "exp_1_4"]]
 
 
 # -- outputs
