@@ -128,7 +128,7 @@ def draw(
     unnamed = path is None and not options.get("file_format") and not in_notebook()
     if unnamed:
         path = free_path(f"{type(model).__name__}-graph", "pdf")
-    saved, stats = measures([prepare(path, options, layers=PRESET)])
+    saved, stats = measures([prepare(path, options, layers=PRESET).options])
     wanted = CaptureOptions(save="none", saved_for_backward=saved, out_stats=stats)
     args, kwargs, provenance = _arguments(model, x, input_kwargs, input_shape)
     with pinned(model) as receipt:

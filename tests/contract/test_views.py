@@ -5,6 +5,7 @@ Independent of the code under test are the facts of `tests/oracle` (plain hooks)
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -12,6 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,14 +27,19 @@ from tests.oracle.facts import RECORDS, trace_second_forward
 from torchlens.base.colors import luminance
 from torchlens.base.errors import EvidenceError, TorchLensWarning
 from torchlens.drawings import Drawing
+from torchlens.examples.rnn import Rnn
 from torchlens.render import dot
 from torchlens.render.graphviz import EMBEDDED
+from torchlens.runner.main import main
 from torchlens.scene.model import Scene
 from torchlens.scene.values import SOURCES
 from torchlens.settings import catalog, evidence
+from torchlens.settings.channel_checks import measures
+from torchlens.settings.compose import resolve
 from torchlens.settings.deferred import Band, FromTrace
 from torchlens.settings.options import options
 from torchlens.settings.view import load_view, view_names
+from torchlens.settled import settings_text
 from torchlens.trace_view import Trace
 
 VIEWS = view_names()
@@ -245,9 +252,6 @@ def test_a_keyword_beats_each_setting_of_a_view_null_included(view: str, option:
 
 
 def test_before_there_is_a_trace_what_it_answers_stays_open() -> None:
-    from torchlens.settings.compose import resolve
-    from torchlens.settled import settings_text
-
     request = resolve(None, {"view": "overview"})
     assert request.trail["rolled"] == (("view:overview", FromTrace("several_passes")),)
     assert request.options.rolled is False
@@ -322,7 +326,7 @@ def test_coverage_counts_ops_and_ranks_follow_the_value(view: str, fact: str) ->
     with Counting():
         net(x)
     ops = [name for name in calls if name in ("linear", "tanh")]
-    trace = tl.trace(net, x)
+    trace = tl.trace(net, x, capture={"saved_for_backward": True})
     drawing = trace.draw(view=view)
     assert f"encoded {len(ops)} of {len(ops)} ops" in captions(drawing)
     data, by_value = trace.data, {}
@@ -496,3 +500,49 @@ def test_memory_without_gradients_says_what_is_missing() -> None:
     assert captions(drawing)[-1] == "saved for backward: recorded without gradients"
     assert drawing.settings["show_saved_for_backward"] == (False, "view:memory, left out")
     assert "saved for backward: 2 tensors" in _trace("memory").draw(view="memory").dot
+
+
+# -- the command line
+@pytest.mark.parametrize("view", ["overview", "sequence", "memory", "debug"])
+def test_the_runner_draws_the_bytes_of_the_api(view: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["model=rnn", f"view={view}", "out=o", "formats=[dot]"]) == 0
+    request = resolve(None, {"view": view})
+    saved, stats = measures([request.options])
+    torch.manual_seed(0)
+    capture = {"save": "none", "saved_for_backward": saved, "out_stats": stats}
+    trace = tl.trace(Rnn(width=8, steps=3).eval(), input_shape=(2, 8), capture=capture)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TorchLensWarning)
+        by_api = trace.draw(view=view).dot
+    written = (tmp_path / "o" / "main.dot").read_text()
+    timed = re.compile(r"t=[\d.]+ [mu]?s")
+    assert timed.sub("t", written) == timed.sub("t", by_api)
+    options_drawn = json.loads((tmp_path / "o" / "manifest.json").read_text())["figures"]["main"]["options"]
+    if view == "overview":
+        assert options_drawn["rolled"] == {"value": True, "set_by": "view:overview"}
+        assert options_drawn["collapse"] == {"value": "100 to 220 nodes, near 160", "set_by": "view:overview"}
+
+
+def test_a_file_of_the_user_may_use_every_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "views").mkdir()
+    (tmp_path / "views" / "mine.yaml").write_text(
+        "question: What loops here?\nextends: overview\n"
+        "draw:\n  color_by: flops\n  stack_by: auto\n  collapse: {band: [2, 300], target: 5}\n"
+        "needs: [flops, several_passes]\ncaption: [coverage, quantity]\nfallback: {stack_by: drop}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["--config-dir", ".", "model=rnn", "view=mine", "out=o", "formats=[dot]"]) == 0
+    written = (tmp_path / "o" / "main.dot").read_text()
+    assert "passes not aligned: they are drawn as one" in written
+    monkeypatch.setenv("TORCHLENS_CONF", str(tmp_path))
+    torch.manual_seed(0)
+    trace = tl.trace(Rnn(width=8, steps=3).eval(), input_shape=(2, 8), save="none")
+    with pytest.warns(TorchLensWarning, match="view_secondary_degraded"):
+        assert trace.draw(view="mine").dot == written
+    assert main(["--config-dir", ".", "--help"]) == 0
+    assert re.search(r"mine +What loops here\?", capsys.readouterr().out)
+    assert main(["--config-dir", ".", "model=mlp", "view=mine", "out=p", "formats=[dot]"]) == 1
+    assert "[view_single_pass_no_sequence]" in capsys.readouterr().err

@@ -165,9 +165,9 @@ def held_in_outputs(
     ])  # fmt: skip
 
 
-def all_starts(data: TraceData, facts: Nonfinite | None = None) -> tuple[Start, ...]:
+def all_starts(data: TraceData) -> tuple[Start, ...]:
     """Everything that starts in a trace, in order of execution."""
-    facts = facts or Nonfinite(data)
+    facts = Nonfinite(data)
     return tuple(start for node in range(len(data.nodes)) for start in facts.starts(node))
 
 

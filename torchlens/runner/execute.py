@@ -25,7 +25,7 @@ from torchlens.runner.job import Job
 from torchlens.runner.progress import Reporter
 from torchlens.runner.timings import FrozenTimings
 from torchlens.scene.node_spec import has_hooks
-from torchlens.settings.channel_checks import measures
+from torchlens.settings.channel_checks import measures, shows_times
 from torchlens.viz.sheets import draw_legend, draw_schedule
 from torchlens.viz.subjects import record_of
 
@@ -122,13 +122,13 @@ def _draw_all(figures: list[Figure], place: _Place) -> None:
         for figure in figures:
             _draw_one(figure, None, place)
         return
-    timed = any(_shows_times(figure) for figure in figures)
+    timed = any(shows_times(figure.request.options) for figure in figures)
     measured = timed and not (place.times is not None and place.times.has(model))
     notes = ""
     reporter.step(f"recording {model.name}", timed=True)
     try:
         with heard() as caught:
-            saved, stats = measures([figure.request for figure in figures])
+            saved, stats = measures([figure.request.options for figure in figures])
             values = any(has_hooks(figure.request.options) for figure in figures)
             trace = record_trace(model, warm=measured, saved=saved, stats=stats, values=values)
         if timed and place.times is not None:
@@ -142,7 +142,7 @@ def _draw_all(figures: list[Figure], place: _Place) -> None:
     for figure in figures:
         entries[figure.name]["warnings"] = [records.warning_entry(warning) for warning in _distinct(caught)]
         entries[figure.name]["provenance"] = records.provenance_entry(trace.provenance)
-        _draw_one(figure, trace, place, notes if _shows_times(figure) else "")
+        _draw_one(figure, trace, place, notes if shows_times(figure.request.options) else "")
 
 
 def _draw_one(figure: Figure, trace: Trace | None, place: _Place, notes: str = "") -> None:
@@ -153,13 +153,6 @@ def _draw_one(figure: Figure, trace: Trace | None, place: _Place, notes: str = "
     except Exception as exc:  # noqa: BLE001 - the other figures are still drawn
         _failed(figure, exc, place.entries, place.reporter)
     place.note()
-
-
-def _shows_times(figure: Figure) -> bool:
-    options = figure.request.options
-    channels = [getattr(options, name) for name in options.__dataclass_fields__ if name.endswith("_by")]
-    rows = options.node_label_fields or ()
-    return "time" in channels or "time" in rows or options.node_style == "profiling"
 
 
 def _draw(figure: Figure, trace: Trace | None, place: _Place, notes: str) -> None:

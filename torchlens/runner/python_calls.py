@@ -92,7 +92,7 @@ def _needs(figure: Figure) -> tuple[object, ...]:
 
 
 def _measured(figure: Figure) -> dict[str, bool]:
-    saved, stats = measures([figure.request])
+    saved, stats = measures([figure.request.options])
     return {name: True for name, wanted in (("saved_for_backward", saved), ("out_stats", stats)) if wanted}
 
 

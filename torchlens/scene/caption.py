@@ -14,6 +14,7 @@ from torchlens.records.trace_data import TraceData
 from torchlens.scene.channels import Channel
 from torchlens.scene.sizes import DIMS, SizeChannel
 from torchlens.scene.stack import Stack
+from torchlens.settings.channel_checks import shows_times
 from torchlens.settings.compose import DrawRequest
 from torchlens.settings.resolvers import block_at
 from torchlens.settings.sources import PASSES
@@ -122,9 +123,9 @@ def rank_order(about: About) -> Sequence[str]:
 @CAPTIONS.add("instrumented")
 def instrumented(about: About) -> Sequence[str]:
     """What measured times may be compared with."""
-    channel, options = about.channel, about.request.options
-    times = (channel is not None and channel.source.name == "time") or options.node_style == "profiling"
-    return ["times from an instrumented run: compare ops with each other, not with production latency"] if times else ()
+    if not shows_times(about.request.options):
+        return ()
+    return ["times from an instrumented run: compare ops with each other, not with production latency"]
 
 
 @CAPTIONS.add("area")

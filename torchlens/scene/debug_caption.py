@@ -49,7 +49,8 @@ def first(about: About) -> Sequence[str]:
     if inside is not None and not shown and any(facts.held(i).kinds for i in _ops(about)):
         shown, aside = starts, " outside this module"
     read = data.nodes.params
-    params = dict.fromkeys(p for i in (inside or range(len(data.nodes))) for p in read[i])
+    looked_at = range(len(data.nodes)) if inside is None else inside
+    params = {p for i in looked_at for p in read[i]}
     wrong = [p for p in sorted(params) if facts.parameter(p).kinds]
     names = [f"@{data.params[p].address} ({kinds_text(facts.parameter(p).kinds)})" for p in wrong]
     # Of many, those of NaN are told: a mask of -Inf in every layer is no news.

@@ -39,6 +39,8 @@ PASSED_WIDTH, START_WIDTH, UNCHECKED_WIDTH = 3.0, 6.0, 2.0
 # Of the sample of a start in the key.
 SAMPLE_WIDTH = 4.0
 WORDS = {NAN: "NaN", POSINF: "+Inf", NEGINF: "-Inf", MIXED: "several of NaN, +Inf, -Inf"}
+# What a key says.
+KEY_WORDS = {**WORDS, UNCHECKED: "not checked for NaN and Inf"}
 # Shapes that can be filled with colours side by side.
 _SPLIT = ("oval", "box")
 
@@ -210,8 +212,7 @@ def samples(nodes: Iterable[SceneNode]) -> list[tuple[str, NodeStyle]]:
             found[state] = style
         if style.stroke_width == START_WIDTH and start is None:
             start = NodeStyle(stroke=style.stroke, stroke_width=SAMPLE_WIDTH)
-    words = {**WORDS, UNCHECKED: "not checked for NaN and Inf"}
-    made = [(words[state], _thin(found[state])) for state in words if state in found]
+    made = [(words, _thin(found[state])) for state, words in KEY_WORDS.items() if state in found]
     return [*made, ("thick border: starts here", start)] if start else made
 
 

@@ -136,7 +136,8 @@ class _Writer:
         self.marks.append(Line("schedule", tuple(path), self._text, 1.25))
         for k, step in enumerate(self._steps):
             self._dot(f"step:{k}", place(step.t, step.visible_count), DOT, self._text)
-        for plan, step in zip(self._plans, self._standing(), strict=True):
+        for plan in self._plans:
+            step = self._start_of(plan)
             spot, start = place(step.t, plan.nodes), place(step.t, step.visible_count)
             if plan.nodes != step.visible_count:
                 self.marks.append(Line(f"{plan.mode}:evened", (start, spot), self._text, THIN, dashed=True))
@@ -168,15 +169,10 @@ class _Writer:
         area = Area(left + 6, top, text_width(text, self._size) * 1.3, ROW)
         self.marks.append(Words("band:words", text, area, self._size, self._quiet))
 
-    def _standing(self) -> tuple[Step, Step]:
-        """The steps that `auto` and `max` start from."""
-        auto = self._plans[0]
-        if self._steps[0].visible_count <= self._band or auto.nodes == self._steps[0].visible_count:
-            first = self._steps[0]
-        else:
-            fitting = (step for step in self._steps if step.visible_count <= self._band)
-            first = next(fitting, self._steps[-1])
-        return first, self._steps[-1]
+    def _start_of(self, plan: CollapsePlan) -> Step:
+        """The step that a plan starts from, the first of those at its level."""
+        level = plan.level or 0.0
+        return min(self._steps, key=lambda step: abs(step.t - level))
 
     def _fill(self, plan: CollapsePlan) -> str:
         role = "branch_test" if plan is self._plans[0] else "frozen"
@@ -199,7 +195,7 @@ class _Writer:
         self._table("plan", _PLANS, rows)
 
     def steps(self) -> None:
-        auto, _ = self._standing()
+        auto = self._start_of(self._plans[0])
         rows = [
             _Row(
                 (

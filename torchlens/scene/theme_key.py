@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from torchlens.plan.graph import FOLD, OUTPUTS, SEGMENT
-from torchlens.records.payloads import UNCHECKED
 from torchlens.scene.label_size import text_width
 from torchlens.scene.layers import Patch, StyleLayer, merge
 from torchlens.scene.legend import FILLS, OWN_FILLS, SHAPES
-from torchlens.scene.marks import WORDS, Reading, mark_of
+from torchlens.scene.marks import KEY_WORDS, Reading, mark_of
 from torchlens.scene.model import NodeStyle
 from torchlens.scene.roles import CAPSULE_ROLES
 from torchlens.scene.sheet import CENTER, Area, Line, Shape, Sheet, Words
@@ -127,7 +126,7 @@ def _lines(theme: Theme) -> Iterator[_Row]:
 
 
 def _values(theme: Theme) -> Iterator[_Row]:
-    for state, words in {**WORDS, UNCHECKED: "not checked for NaN and Inf"}.items():
+    for state, words in KEY_WORDS.items():
         patch = mark_of(Reading(state), "oval", theme.page.text, whole=True)
         assert patch is not None
         style, _, _ = merge([Patch(StyleLayer.THEME, "theme", _style(theme.roles["op"])), patch])

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchlens.base.errors import fail
-from torchlens.settings.evidence import in_lockstep, measures_of, shows_nonfinite, shows_saved
+from torchlens.settings.evidence import in_lockstep, shows_nonfinite, shows_saved
 
 if TYPE_CHECKING:
     from torchlens.records.trace_data import TraceData
-    from torchlens.settings.compose import DrawRequest
     from torchlens.settings.options import DrawOptions
 
 CHANNELS = ("color_by", "size_by", "stack_by")
@@ -33,14 +32,16 @@ def sources_of(options: DrawOptions) -> set[str]:
     return {source for source in (options.color_by, options.size_by) if isinstance(source, str)}
 
 
-def measures(drawn: Sequence[DrawRequest]) -> tuple[bool, bool]:
-    """Whether these drawings need what autograd keeps, and statistics of outputs, to be measured."""
-    saved = stats = False
-    for request in drawn:
-        options, needed = request.options, measures_of(request.view)
-        saved |= shows_saved(options) or not sources_of(options).isdisjoint(_SAVED) or "saved_for_backward" in needed
-        stats |= "magnitude" in sources_of(options) or shows_nonfinite(options) or "out_stats" in needed
-    return saved, stats
+def shows_times(options: DrawOptions) -> bool:
+    """Whether a drawing shows measured times, in colours, sizes or rows."""
+    rows = options.node_label_fields or ()
+    return not sources_of(options).isdisjoint(TIMES) or "time" in rows or options.node_style == "profiling"
+
+
+def measures(drawn: Sequence[DrawOptions]) -> tuple[bool, bool]:
+    """Whether drawings with these options need what autograd keeps, and statistics of outputs, to be measured."""
+    saved = any(shows_saved(options) or not sources_of(options).isdisjoint(_SAVED) for options in drawn)
+    return saved, any("magnitude" in sources_of(options) or shows_nonfinite(options) for options in drawn)
 
 
 def check_channels(data: TraceData, options: DrawOptions) -> None:

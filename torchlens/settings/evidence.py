@@ -55,12 +55,11 @@ class Asked(NamedTuple):
 
 
 class Need(NamedTuple):
-    """A need of a view. check: what is wrong, None if nothing is; measures: which option of `CaptureOptions` has to be
-    on while a trace for the view is recorded; bound: what is wrong with every trace, so that no model has to run.
+    """A need of a view. check: what is wrong, None if nothing is; bound: what is wrong with every trace, so that no model
+    has to run.
     """
 
     check: Callable[[Asked], Problem | None]
-    measures: str = ""
     bound: Problem | None = None
 
 
@@ -123,11 +122,6 @@ NEEDS: dict[str, Need] = {
     "several_passes": Need(_several_passes),
     "edits": Need(_edits, bound=_NO_EDITS),
 }
-
-
-def measures_of(view: View | None) -> set[str]:
-    """The options of `CaptureOptions` that a recording for a view needs."""
-    return {NEEDS[need].measures for need in view.needs} - {""} if view else set()
 
 
 def check(data: TraceData | None, view: View | None, options: DrawOptions, own: frozenset[str] = frozenset()) -> None:

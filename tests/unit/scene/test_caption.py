@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests import builders
+from torchlens.base.errors import TorchLensWarning
+from torchlens.plan.collapse import guard
 from torchlens.scene.caption import CAPTIONS
 from torchlens.scene.model import Scene, SwatchLine, TextLine
 from torchlens.settings.view import CAPTION_LINES
@@ -36,6 +40,12 @@ def test_lines_that_do_not_apply_are_left_out(scene: MakeScene) -> None:
     lines = captions(scene(builders.demo(), view="speed", color_by="flops", color_scale="linear", node_style="default"))
     assert lines == ["encoded 10 of 12 ops", "forward FLOPs, 2 per multiply-accumulate"]
     assert captions(scene(builders.demo(), view="speed", color_by=None, node_style="default")) == []
+
+
+@pytest.mark.parametrize("given", [{"color_by": "func_duration"}, {"color_by": "bytes", "size_by": "time"}])
+def test_times_are_qualified_whatever_shows_them(scene: MakeScene, given: dict[str, str]) -> None:
+    lines = captions(scene(builders.demo(), view="speed", node_style="default", **given))
+    assert lines[-1] == INSTRUMENTED
 
 
 def test_a_grey_box_is_explained(scene: MakeScene) -> None:
@@ -75,6 +85,13 @@ def test_a_folded_figure_of_any_view_says_how_far(scene: MakeScene) -> None:
     assert captions(scene(data, view=view, fold_repeats=True)) == ["repeats folded: 6 of 44 nodes"]
     assert captions(scene(data, view=view, collapse="auto")) == []
     assert captions(scene(data, collapse="max")) == []
+
+
+def test_a_trace_too_large_to_plan_says_what_is_drawn(scene: MakeScene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "is_pathological", lambda *_: True)
+    with pytest.warns(TorchLensWarning, match="collapse_pathological_skip"):
+        lines = captions(scene(builders.residual(8), view="overview"))
+    assert lines == ["outermost modules only: 12 of 44 nodes"]
 
 
 def test_grey_boxes_of_any_view_are_explained_once(scene: MakeScene) -> None:

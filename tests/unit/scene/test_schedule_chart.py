@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests import builders
+from tests.builders import Builder
 from torchlens.drawings import draw_trace
 from torchlens.plan.collapse.planner import CollapsePlan
 from torchlens.plan.collapse.schedule import CollapseSchedule
@@ -109,6 +110,21 @@ def test_auto_is_the_first_step_that_fits(large: Parts) -> None:
     assert [mark.name for mark in sheet.marks if isinstance(mark, Shape) and mark.name.endswith("shade")] == [
         f"step:{first}:shade"
     ]
+
+
+def test_auto_stands_where_it_starts_though_outputs_alike_are_drawn_as_one() -> None:
+    b = Builder()
+    with b.module("decoder") as decoder:
+        made = [b.input()]
+        for _ in range(40):
+            made.append(b.op("neg", [b.op("exp", [made[-1]])]))
+        decoder.returns = made[1:]
+    for k, ref in enumerate(made[1:]):
+        b.output(ref, f"cache.keys.{k}")
+    schedule, auto, strongest = _parts(b.build(), depth=1)
+    assert auto.nodes <= auto.band < schedule.steps[0].visible_count
+    spots = _spots(_chart((schedule, auto, strongest)))
+    assert spots["auto"][0] == pytest.approx(spots["step:0"][0])
 
 
 def test_a_long_table_says_what_it_leaves_out() -> None:

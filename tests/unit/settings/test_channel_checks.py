@@ -89,7 +89,7 @@ def test_lockstep_is_a_matter_of_pass_numbers_in_the_order_of_execution() -> Non
 
 def test_a_recording_for_drawings_measures_what_they_show() -> None:
     def measured(*drawn: dict[str, object]) -> tuple[bool, bool]:
-        return measures([resolve(None, given) for given in drawn])
+        return measures([resolve(None, given).options for given in drawn])
 
     assert measured({}, {"color_by": "time"}) == (False, False)
     assert measured({}, {"color_by": "magnitude"}) == (False, True)
@@ -98,9 +98,9 @@ def test_a_recording_for_drawings_measures_what_they_show() -> None:
 
 
 def test_a_recording_for_a_view_measures_what_the_view_shows() -> None:
-    assert measures([resolve(None, {"view": "memory"})]) == (True, False)
-    assert measures([resolve(None, {"view": "memory", "show_saved_for_backward": False})]) == (False, False)
-    assert measures([resolve(None, {"view": "speed"})]) == (False, False)
+    assert measures([resolve(None, {"view": "memory"}).options]) == (True, False)
+    assert measures([resolve(None, {"view": "memory", "show_saved_for_backward": False}).options]) == (False, False)
+    assert measures([resolve(None, {"view": "speed"}).options]) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -139,5 +139,6 @@ def test_the_caption_says_that_the_columns_were_left_out() -> None:
     "given", [{"view": "debug"}, {"show_nonfinite": True}, {"node_label_fields": ["name", "nonfinite"]}]
 )
 def test_what_shows_nonfinite_values_needs_statistics(given: dict[str, object]) -> None:
-    assert measures([resolve(None, given)]) == (False, True)
-    assert measures([resolve(None, {}), resolve(None, {"view": "debug", "show_nonfinite": False})]) == (False, False)
+    assert measures([resolve(None, given).options]) == (False, True)
+    plain = [{}, {"view": "debug", "show_nonfinite": False}]
+    assert measures([resolve(None, one).options for one in plain]) == (False, False)
