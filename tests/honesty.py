@@ -7,6 +7,7 @@ that are drawn.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from torchlens.plan import make_plan
 from torchlens.plan.graph import CLOSED, COPY, STUBS, Plan, tally
@@ -74,11 +75,29 @@ def check_unrolled(data: TraceData, full: Plan, folded: Plan) -> None:
 
 
 def check_rolled(data: TraceData, full: Plan, folded: Plan) -> None:
-    """A folded rolled drawing has an arrow between two of its nodes if and only if the trace has."""
+    """A folded rolled drawing has an arrow between two of its nodes if and only if the trace has.
+
+    An arrow from a node to itself is from one round of it to another, so only what ran more than once has one.
+    """
     assert set(home(full)) <= set(home(folded))
     assert {ends for ends in drawn(folded) if ends[0] != ends[1]} == set(contracted(data, full, folded))
+    for tail in {tail for tail, head in drawn(folded) if tail == head}:
+        assert _repeats(data, folded.nodes[tail].members), f"{folded.nodes[tail].name} ran once and has a loop"
     if folded.collapse is not None:
         assert sum(node.kind != COPY for node in folded.nodes) == folded.collapse.nodes
+
+
+def _repeats(data: TraceData, members: Iterable[int]) -> bool:
+    """Whether some of the trace nodes are of a layer with several passes, or of a module that was called again."""
+    for i in members:
+        if data.layers[data.nodes.layer[i]].num_passes > 1:
+            return True
+        call: int | None = data.nodes.call[i]
+        while call is not None:
+            if len(data.modules[data.calls[call].module].calls) > 1:
+                return True
+            call = data.calls[call].parent
+    return False
 
 
 def is_coarser(fine: Plan, coarse: Plan) -> bool:

@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING
 
 from torchlens.base.errors import fail, heard, warn
 from torchlens.base.files import write_atomically
-from torchlens.plan.collapse.planner import CEILING, CollapsePlan
+from torchlens.plan.collapse.planner import CollapsePlan, planned
 from torchlens.plan.collapse.quality import NONE
 from torchlens.plan.collapse.schedule import CollapseSchedule
-from torchlens.plan.graph import PlanNode
 from torchlens.plan.pipeline import make_plan, plan_schedule
 from torchlens.render import dot
 from torchlens.render.layouts import check_size, lay_out
 from torchlens.render.measure import smallest_text
-from torchlens.render.paths import free_path, plan_output
-from torchlens.render.rendered import Rendered, Source, in_notebook
+from torchlens.render.rendered import Rendered, Source
 from torchlens.scene.build import DIRECTIONS, build
+from torchlens.scene.encodings import RecordOf
 from torchlens.scene.layers import explain
 from torchlens.scene.node_spec import Callbacks, has_hooks
 from torchlens.settings.channel_checks import has_channel
@@ -37,12 +36,8 @@ if TYPE_CHECKING:
     from torchlens.records.trace_data import TraceData
     from torchlens.scene.model import Encoding, Scene
 
-__all__ = ["Drawing", "draw_trace", "free_path", "in_notebook", "plan_output"]
-
 # The direction beside the usual one that `fit_width=` may pick, and the smallest text that prints legibly.
 SIDEWAYS, LEAST_TEXT_PT = "leftright", 5.0
-# What a hook is told about a node of the plan; rolled: whether the node stands for all passes of a layer.
-RecordOf = Callable[[PlanNode, bool], object]
 
 
 class Text(str):
@@ -118,10 +113,7 @@ class Drawing(Rendered):
         if plan is None or plan.mode == NONE:
             what = 'the figure was drawn with collapse="none", which needs no plan'
             fail("collapse_plan_unavailable", what, fix='draw it with collapse="auto"', reason="collapse_none")
-        if plan.reason == CEILING:
-            what = "the trace has too many ops to be planned: only the outermost modules are drawn"
-            fail("collapse_plan_unavailable", what, fix="draw a part with module=", reason=CEILING)
-        return plan
+        return planned(plan)
 
     @property
     def collapse_schedule(self) -> CollapseSchedule:
@@ -212,12 +204,7 @@ def draw_trace(
         drawing = make(scene, request) if options.fit_width is None else _fit(make, scene, request, options.fit_width)
         if plan.collapse is not None and plan.collapse.manifest:
             _disclose(plan.collapse, target)
-    drawing.warnings += warnings
-    if target is not None:
-        drawing._write(target, file_format)
-    if request.options.open_viewer:
-        drawing.show()
-    return drawing
+    return drawing._finished(warnings)
 
 
 def _disclose(plan: CollapsePlan, target: Path | None) -> None:

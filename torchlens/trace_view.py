@@ -319,8 +319,8 @@ class Trace(Measured, Annotated):
         direction: "bottomup", "topdown", "leftright" or "rightleft".
         collapse: "none", "auto", "max", or a level from 0.0 to 1.0: how much is folded into boxes.
         fold_repeats: draw the first of identical modules in a row and count the rest; None: as collapse needs it.
-        collapse_rules: [{"class": "Attention*", "do": "fold"}], by class, address or op; fold draws a module as one box,
-            keep leaves it open, hide takes ops off the page and bridges them with dashed arrows.
+        collapse_rules: [{"class": "Attention*", "do": "fold"}], by class, address or op; fold draws a module as one
+            box, keep leaves it open, hide takes ops off the page and bridges them with dashed arrows.
         node_style: "profiling" adds rows for time, output size, code line and function; "attention" those of its parts.
         node_label_fields: rows of the node labels in this order, ["name", "shape", "dtype"]; None: the usual ones.
         show_buffers: "meaningful" leaves out routine bookkeeping; "never", "always".

@@ -121,7 +121,8 @@ def draw(
     `drawing.receipt` says what was restored and verified. Without a path a notebook
     shows the drawing; a script writes `<ModelClass>-graph.pdf` (never over an existing file) and prints its name.
     """
-    from torchlens.drawings import free_path, in_notebook  # recording alone needs no drawing code
+    from torchlens.render.paths import free_path  # recording alone needs no drawing code
+    from torchlens.render.rendered import in_notebook
     from torchlens.settled import prepare
 
     _require_module(model)

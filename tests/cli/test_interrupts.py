@@ -29,7 +29,7 @@ class Net(nn.Module):
         self.fc = nn.Linear(8, width)
 
     def forward(self, x):
-        if self.fc.out_features == 3:
+        if self.fc.out_features > 2:
             Path("begun").touch()
             time.sleep(600)
         return self.fc(x).relu()
@@ -77,9 +77,12 @@ def test_ctrl_c_ends_with_130_and_what_is_done(words: tuple[str, ...], lines: li
     *told, last = err.splitlines()
     assert last == "interrupted"
     place = "model.factory.width-{}/main"
-    ended = ["ok        " + place.format(2) + ".svg", "not drawn " + place.format(3), "not run   " + place.format(4)]
-    expected = lines or [*ended, "3 figures: 1 ok, 1 not drawn, 1 not run"]
-    assert told[-len(expected) :] == expected
+    ended = ["ok        " + place.format(2) + ".svg", "not drawn " + place.format(3)]
+    never = [*ended, "not run   " + place.format(4), "3 figures: 1 ok, 1 not drawn, 1 not run"]
+    # The worker of a pool that is through with the first job may have taken up the last one.
+    begun = [*ended, "not drawn " + place.format(4), "3 figures: 1 ok, 2 not drawn"]
+    allowed = [lines] if lines else [never, begun] if "hydra/launcher=joblib" in words else [never]
+    assert any(told[-len(expected) :] == expected for expected in allowed), told
 
 
 # -- a full disk

@@ -275,10 +275,15 @@ def test_the_heads_of_rows_and_columns_stay_in_sight(folder: Path, window: Brows
 def test_a_figure_fills_its_frame(folder: Path, window: Browser) -> None:
     window.open(folder / "sweep" / "index.html")
     ratios = window.read(
-        "return [...document.querySelectorAll('figure .frame')].map((frame) => {"
+        "const frames = [...document.querySelectorAll('figure .frame')];"
+        # Pictures out of sight are loaded when somebody comes near.
+        "const imgs = frames.map((frame) => frame.querySelector('img'));"
+        "const loaded = imgs.map((i) => { i.loading = 'eager'; return i.decode(); });"
+        "return Promise.all(loaded).then(() => frames.map((frame) => {"
         "const r = frame.getBoundingClientRect(), i = frame.querySelector('img');"
-        "return [r.width / r.height, i.naturalWidth / i.naturalHeight]; })"
+        "return [r.width / r.height, i.naturalWidth / i.naturalHeight]; }))"
     )
+    assert ratios
     for shown, natural in ratios:
         assert shown == pytest.approx(natural, rel=0.005)
 

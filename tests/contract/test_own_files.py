@@ -230,3 +230,10 @@ def test_the_page_names_every_key_and_word() -> None:
     }
     assert {what: missing for what, known in words.items() if (missing := known - named)} == {}
     assert all(f"`{action}`" in SECTION or f": {action}`" in SECTION for action in view.FALLBACKS)
+
+
+def test_the_comment_of_a_packaged_view_lists_every_key_and_word() -> None:
+    text = (catalog.packaged() / "views" / "speed.yaml").read_text(encoding="utf-8").partition("\nquestion:")[0]
+    named = set(re.findall(r"\w+", text))
+    known = {*view.KEYS, *evidence.NEEDS, *evidence.WISHES, *view.CAPTION_LINES, *view.FALLBACKS, *resolvers.RESOLVERS}
+    assert known - named == set()

@@ -282,6 +282,7 @@ def test_the_transformer_caption_counts_blocks_as_hooks_do() -> None:
     other = tl.trace(model, x).draw(view="transformer", module="blocks.2")
     assert captions(other) == [f"showing blocks.2 (3 of {len(blocks)} _Block)"]
     assert captions(tl.trace(model, x).draw(view="transformer", module="stem")) == ["showing stem (Linear)"]
+    assert captions(tl.trace(model, x).draw(view="transformer", module="@blocks.2")) == captions(other)
     assert captions(tl.trace(model, x).draw(view="transformer", module=None)) == []
 
 
@@ -413,7 +414,7 @@ def test_the_overview_says_how_many_nodes_it_draws(count: int) -> None:
     assert 100 <= shown <= 220
     plan = drawing.collapse_plan
     assert (plan.mode, plan.nodes, plan.total) == ("budget", shown, total)
-    assert f"{plan.level:.2g}" == level
+    assert plan.level == float(level), "what the caption prints draws the same page"
     inside = [step.visible_count for step in full.collapse_schedule.steps if 100 <= step.visible_count <= 220]
     assert shown == min(inside)
     assert trace.draw(collapse=plan.level, fold_repeats=True)._scene.nodes == drawing._scene.nodes
@@ -500,6 +501,23 @@ def test_memory_without_gradients_says_what_is_missing() -> None:
     assert captions(drawing)[-1] == "saved for backward: recorded without gradients"
     assert drawing.settings["show_saved_for_backward"] == (False, "view:memory, left out")
     assert "saved for backward: 2 tensors" in _trace("memory").draw(view="memory").dot
+
+
+def test_drawing_a_model_warns_of_a_lack_once() -> None:
+    with pytest.warns(TorchLensWarning) as heard:
+        drawing = tl.draw(*MODELS["sequence"](), view="sequence", rolled=True, file_format="dot")
+    texts = [str(warning.message) for warning in heard]
+    assert texts == [str(warning) for warning in drawing.warnings]
+    assert sum("passes not aligned" in text for text in texts) == 1
+
+
+def test_what_the_view_and_a_row_both_lack_is_said_once() -> None:
+    trace = tl.trace(nn.Linear(4, 4), torch.randn(2, 4), save="none")
+    with pytest.warns(TorchLensWarning) as heard:
+        drawing = trace.draw(view="memory", node_label_fields=["name", "saved"])
+    assert captions(drawing).count("saved for backward: not measured") == 1
+    assert [str(warning.message) for warning in heard] == [str(warning) for warning in drawing.warnings]
+    assert [warning.code for warning in drawing.warnings] == ["view_secondary_degraded"]
 
 
 # -- the command line

@@ -184,3 +184,34 @@ def test_a_fallback_above_the_band_comes_with_a_list_of_what_can_be_opened(
     assert len(json.loads((tmp_path / "page.dot.expansion.json").read_text())["units"]) == 60
     lines = [getattr(line, "text", "") for line in drawing._scene.root]
     assert "collapse: folded by the simple planner" in lines
+
+
+class _Ending(nn.Module):
+    """A module that ends in an op of its own, which is drawn beside the box of the rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.norm = nn.Linear(4, 4), nn.LayerNorm(4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.norm(self.inner(x)))
+
+
+class _Between(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(_Ending() for _ in range(14))
+        self.drop, self.head = nn.Dropout(0.1), nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for k, block in enumerate(self.blocks):
+            x = block(x) if k % 2 else block(x).tanh().sin()
+        return self.head(self.drop(x))
+
+
+def test_a_row_of_boxes_and_ops_that_ran_once_has_no_arrow_to_itself() -> None:
+    trace = tl.trace(_Between(), torch.randn(1, 4), save="none")
+    plain, rolled = (trace.draw(collapse="max", rolled=rolled)._scene for rolled in (False, True))
+    assert any(node.kind == "segment" for node in rolled.nodes)
+    assert [(edge.source, edge.target) for edge in rolled.edges] == [(edge.source, edge.target) for edge in plain.edges]
+    assert all(edge.source != edge.target for edge in rolled.edges)

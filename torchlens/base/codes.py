@@ -49,7 +49,7 @@ _ROWS = (
     Code("draw_caption_invalid", "InvalidArgumentError", "caption= is not text", "pass one line of text"),
     Code("draw_dpi_invalid", "InvalidArgumentError", "dpi= is not a whole number of at least 1", "pass dpi=150 or the like"),
     Code("draw_layout_invalid", "InvalidArgumentError", "layout= is not a layout", "use auto, dot or rank"),
-    Code("draw_fit_width_invalid", "InvalidArgumentError", "fit_width= is not a whole number of points", "pass fit_width=345 or the like"),
+    Code("draw_fit_width_invalid", "InvalidArgumentError", "fit_width= is not a whole number of points", "pass points, 72 to the inch, such as fit_width=345"),
     Code("draw_engine_invalid", "InvalidArgumentError", "engine= is not an engine", "use embedded or system"),
     Code("draw_pdf_font_invalid", "InvalidArgumentError", "pdf_font= is not a path", "pass the path of a TrueType font"),
     Code("draw_open_viewer_invalid", "InvalidArgumentError", "open_viewer= is not a bool", "pass True or False"),

@@ -42,6 +42,11 @@ def count_text(n: int) -> str:
     return f"{_digits(scaled)}{name}"
 
 
+def counted(n: int, noun: str) -> str:
+    """A count with its noun, which takes an s. counted(1, "op") == "1 op", counted(1610, "op") == "1.61K ops"."""
+    return f"{count_text(n)} {noun}{'' if n == 1 else 's'}"
+
+
 def seconds_text(s: float) -> str:
     """Duration: three significant digits in ns, us, ms or s. seconds_text(0.0182) == "18.2 ms"."""
     if s == 0:

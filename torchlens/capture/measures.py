@@ -9,7 +9,7 @@ import torch
 from torchlens.capture.autograd import SavedForBackward
 from torchlens.capture.event_log import Observer
 from torchlens.capture.statistics import Statistics, WatchedParameters
-from torchlens.records.payloads import Held
+from torchlens.records.payloads import NOT_LOOKED_AT
 from torchlens.records.trace_data import Deferred, TraceData
 from torchlens.settings.capture_options import CaptureOptions
 
@@ -34,7 +34,7 @@ class Measures:
         if self._params is not None and self._statistics is not None:
             # Now, not later: nobody has stepped an optimizer yet.
             held = self._params.held
-            data.param_values = [held(p.index) if p.used_by else Held((), False) for p in data.params]
+            data.param_values = [held(p.index) if p.used_by else NOT_LOOKED_AT for p in data.params]
         elif self._params is not None:
             data.param_values = Deferred(len(data.params), self._params.held)
         if self._saved is not None:

@@ -14,7 +14,7 @@ import torch
 
 from torchlens.capture.kinds import PLAIN_TYPES
 from torchlens.capture.tensors import NO_VERSION, flat_tensors, undispatched, version_of
-from torchlens.records.payloads import Held, OutStats
+from torchlens.records.payloads import FINITE_VALUES, NOT_LOOKED_AT, Held, OutStats
 
 # Elements looked at together: their double precision copy stays at 8 MB, whatever the size of the tensor.
 _CHUNK = 1 << 20
@@ -54,7 +54,7 @@ class WatchedParameters:
         ref, version = self._params[index] if index < len(self._params) else (_gone, NO_VERSION)
         tensor = ref()
         if tensor is None or version == NO_VERSION or version_of(tensor) != version:
-            return Held((), False)
+            return NOT_LOOKED_AT
         return held_by(tensor)
 
 
@@ -65,14 +65,14 @@ def _gone() -> None:
 def held_by(tensor: torch.Tensor) -> Held:
     """Which numbers that are not finite a tensor holds. Reads the values once, and copies none if all are finite."""
     if type(tensor) not in PLAIN_TYPES:
-        return Held((), False)
+        return NOT_LOOKED_AT
     try:
         if undispatched(lambda: _is_finite(tensor.detach())):
-            return Held()
+            return FINITE_VALUES
     except _UNREADABLE:
         pass
     stats = _stats(tensor)
-    return Held((), False) if stats is None else stats.held
+    return NOT_LOOKED_AT if stats is None else stats.held
 
 
 def _is_finite(tensor: torch.Tensor) -> bool:

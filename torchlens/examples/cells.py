@@ -1,4 +1,4 @@
-"""Two recurrent cells, one upon the other, that take turns: passes in lockstep, so columns follow from them."""
+"""Two recurrent cells: one upon the other, so that their passes run in lockstep, or one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hook of one's own, as short as one can be."""
+"""Functions of one's own that a drawing calls, as short as they can be."""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ import re
 FUSED = "scaled_dot_product_attention"
 MULTI_HEAD = "multi_head_attention_forward"
 FUNCTIONS = (FUSED, MULTI_HEAD)
+# Inside attention it is the weights of what attends to what.
+SOFTMAX = "softmax"
 # Class of the module of torch that is attention whatever it is called.
 MODULE_CLASS = "MultiheadAttention"
 # The part a linear plays inside attention -> the last parts of addresses that say so.
@@ -23,7 +25,9 @@ _ROLES = {
     ),
 }  # fmt: skip
 _ROLE_OF = {part: role for role, parts in _ROLES.items() for part in parts}
-_NAME = re.compile(r"(?:^|_)(?:attn|attention|selfattention|mha|sdpa)(?:$|_|\d)", re.IGNORECASE)
+# What is in the class or the own name of a module that is attention, or a whole part of the own name.
+_WORDS = ("attn", "attention")
+_PART = re.compile(r"(?:^|_)(?:mha|sdpa)(?:$|_|\d)", re.IGNORECASE)
 
 
 def role_of(address: str) -> str | None:
@@ -36,4 +40,6 @@ def role_of(address: str) -> str | None:
 
 def is_attention(address: str, class_name: str) -> bool:
     """Whether a module is attention by its class or its own name."""
-    return "attention" in class_name.lower() or _NAME.search(address.rpartition(".")[2]) is not None
+    own = address.rpartition(".")[2]
+    named = any(word in name.lower() for name in (class_name, own) for word in _WORDS)
+    return named or _PART.search(own) is not None

@@ -174,11 +174,11 @@ class EdgeDrawer:
 
         Of several modules in a row, both in the same round.
         """
+        owner = self.groups.owner[source]
+        if owner in self.groups.capsules:
+            return self._pass_of(source, owner) == self._pass_of(target, owner)
         ends = [self.boxed[self.data.nodes.call[i]] for i in (source, target)]
-        if self.groups.owner[source] in self.groups.capsules:
-            rounds = [None if c is None else self.data.calls[c].number for c in ends]
-            return not self.rolled or rounds[0] == rounds[1]
-        return self.groups.box[self.groups.owner[source]] and ends[0] == ends[1]
+        return self.groups.box[owner] and ends[0] == ends[1]
 
     def _tail_output(self, tail: int, head: int, source: int, output: int) -> int | None:
         if self.nodes[tail].kind in CLOSED or self.nodes[head].kind in CLOSED:

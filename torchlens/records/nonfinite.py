@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from torchlens.records.ops import ArgRef
-from torchlens.records.payloads import KINDS, NAN, Held, OutStats
+from torchlens.records.payloads import FINITE_VALUES, KINDS, NAN, NOT_LOOKED_AT, Held, OutStats
 from torchlens.records.tensors import TensorSpec
 from torchlens.records.trace_data import TraceData
 
@@ -38,9 +38,6 @@ class Start(NamedTuple):
     kinds: tuple[str, ...]
     cause: str
     sources: tuple[str, ...] = ()
-
-
-FINITE_VALUES, NOT_LOOKED_AT = Held(), Held((), False)
 
 
 def joined(parts: Iterable[Held]) -> Held:

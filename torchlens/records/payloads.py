@@ -26,6 +26,9 @@ class Held(NamedTuple):
         return FINITE if self.known else UNCHECKED
 
 
+FINITE_VALUES, NOT_LOOKED_AT = Held(), Held((), False)
+
+
 @dataclass(slots=True)
 class OutStats:
     """What the values of one output were like.

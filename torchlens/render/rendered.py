@@ -9,11 +9,11 @@ import base64
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from torchlens.base.errors import TorchLensWarning, fail, heard
 from torchlens.base.files import write_atomically
@@ -88,6 +88,15 @@ class Rendered:
         self._check_size(chosen)
         self._write(target, chosen, dpi)
         return target
+
+    def _finished(self, warnings: Iterable[TorchLensWarning]) -> Self:
+        """The figure, written and shown as its path and options say. warnings: of its making."""
+        self.warnings += warnings
+        if self.path is not None:
+            self._write(self.path, self.file_format)
+        if self._rendered.options.open_viewer:
+            self.show()
+        return self
 
     def _write(self, target: Path, file_format: str, dpi: int | None = None) -> None:
         data, pictures = self._artifact(file_format, dpi).data, self._rendered.pictures

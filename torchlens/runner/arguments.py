@@ -55,7 +55,7 @@ def read(argv: Sequence[str]) -> Arguments:
             _switch(found, _SWITCHES[name])
         else:
             close = nearest(name, (*_SWITCHES, *_VALUED), 1)
-            fix = f"perhaps you meant {close[0]}" if close else "see --help; settings are written key=value"
+            fix = f"perhaps you meant {close[0]}" if close else "settings are written key=value, no dashes; see --help"
             fail("config_invalid", f"unknown flag {word!r}", fix=fix, got=word)
     if _MULTIRUN in found.overrides:
         found.overrides.remove(_MULTIRUN)

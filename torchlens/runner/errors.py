@@ -60,9 +60,17 @@ def _missing_file(exc: MissingConfigException) -> TorchLensError:
     return error("config_name_unknown", f"no configuration is named {name!r}", allowed=options, fix=fix, got=name)
 
 
+# What OmegaConf says where a group of settings is given one value: a word, null or a list.
+_NO_GROUP = ("is not a subclass of", "is not Optional", "Cannot merge DictConfig with")
+
+
 def _bad_key(exc: OmegaConfBaseException) -> TorchLensError:
-    key = str(exc.full_key)
-    if (key.startswith("figures.") and key.count(".") == 1) or "subclass of Figure" in str(exc):
+    key, reason = str(exc.full_key), first_line(exc)
+    added = "." not in key and "subclass of Figure" in reason  # by a plus: the key of such a one is cut off
+    if not added and any(words in reason for words in _NO_GROUP):
+        what = f"{key} is a group of settings and takes no value of its own"
+        return error("config_invalid", what, fix=f"write {key}.NAME=VALUE, or leave it out", key=key)
+    if added or (key.startswith("figures.") and key.count(".") == 1):
         what = f"the chosen set of figures has no {key.rpartition('.')[2]!r}"
         fix = "add figures in a file of your own, figures/NAME.yaml in a --config-dir"
         return error("config_invalid", what, allowed=_siblings(exc) if "." in key else (), fix=fix, key=key)
@@ -77,7 +85,6 @@ def _bad_key(exc: OmegaConfBaseException) -> TorchLensError:
         else:
             fix = f"perhaps you meant {close[0]!r}" if close else _plus(key)
         return error("config_invalid", f"unknown setting {key!r}", allowed=siblings, fix=fix, key=key)
-    reason = first_line(exc)
     return error("config_invalid", f"{key}: {reason}", fix="correct that value", key=key)
 
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchlens.base.errors import TorchLensError, TorchLensWarning, error, heard
+from torchlens.base.errors import TorchLensError, TorchLensWarning, heard
 from torchlens.drawings import Drawing, draw_trace
 from torchlens.render import png
 from torchlens.render.rendered import Rendered
 from torchlens.runner import manifest as records
-from torchlens.runner.figures import LEGEND, SCHEDULE, Figure
+from torchlens.runner.figures import SCHEDULE, Figure
 from torchlens.runner.hooks import annotated
-from torchlens.runner.job import Job
+from torchlens.runner.job import Job, unwritable
 from torchlens.runner.progress import Reporter
 from torchlens.runner.timings import FrozenTimings
 from torchlens.scene.node_spec import has_hooks
@@ -85,8 +85,7 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
-        what = f"cannot write to {str(folder)!r}: {exc.strerror}"
-        raise error("output_path_invalid", what, fix="choose another folder with out=DIR") from exc
+        raise unwritable(exc, folder) from exc
 
 
 def _write(manifest: dict[str, Any], job: Job, folder: Path) -> None:
@@ -188,7 +187,7 @@ def _draw(figure: Figure, trace: Trace | None, place: _Place, notes: str) -> Non
 
 def _made(figure: Figure, trace: Trace | None, given: Mapping[str, Any]) -> Rendered:
     """The figure that its kind calls for."""
-    if figure.kind == LEGEND or trace is None:
+    if trace is None:
         return draw_legend(None, given, layers=figure.layers)
     if figure.kind == SCHEDULE:
         return draw_schedule(trace.data, None, given, layers=figure.layers)

@@ -13,11 +13,12 @@ from hydra.core.override_parser.types import Override
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from torchlens.base.errors import fail
+from torchlens.base.errors import TorchLensError, error, fail
 from torchlens.runner.figures import Choice, Figure, Run, plan_figures, read_formats
 from torchlens.runner.groups import PROVIDER
 from torchlens.runner.levels import GROUP, level
 from torchlens.settings import catalog
+from torchlens.settings.layers import check_keys
 from torchlens.settings.options import options
 
 PUBLISHED = "docs"
@@ -62,7 +63,8 @@ def read_job(cfg: DictConfig, hydra: DictConfig) -> Job:
     overrides = OverridesParser.create().parse_overrides(list(texts))
     folders = tuple(source.path for source in hydra.runtime.config_sources if source.provider == PROVIDER)
     groups = {group: _choice(group, hydra.runtime.choices.get(group), cfg[group], folders) for group in _CHOSEN}
-    explicit, base = _draw_keys(present(cfg.draw), overrides)
+    drawn = check_keys("the command line", "draw", present(cfg.draw), options())
+    explicit, base = _draw_keys(drawn, overrides)
     formats, optional = read_formats(_plain(cfg.formats))
     run = Run(
         **groups,
@@ -184,9 +186,19 @@ def _flag(name: str, value: Any) -> bool:
 
 
 # -- the folder
+_ELSEWHERE = "choose another folder with out=DIR"
+
+
 def check_out(out: str) -> None:
     """Refuse a folder that cannot be made or written, before anything runs."""
     path = Path(out)
     existing = next((folder for folder in (path, *path.parents) if folder.exists()), Path())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
-        fail("output_path_invalid", f"cannot write to {out!r}", fix="choose another folder with out=DIR")
+        fail("output_path_invalid", f"cannot write to {out!r}", fix=_ELSEWHERE)
+
+
+def unwritable(exc: OSError, place: Path | None = None) -> TorchLensError:
+    """The error for what the system did not let be written. place: what that was, else as the system says."""
+    named = exc.filename if place is None else str(place)
+    where = f" to {named!r}" if named else ""
+    return error("output_path_invalid", f"cannot write{where}: {exc.strerror}", fix=f"make room, or {_ELSEWHERE}")

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from torchlens.base.errors import TorchLensError, error
+from torchlens.base.errors import TorchLensError
 from torchlens.runner import arguments
 from torchlens.runner.progress import mute
 
@@ -49,9 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as exc:
         if exc.errno not in _FULL:
             raise
-        place = f" to {exc.filename!r}" if exc.filename else ""
-        what = f"cannot write{place}: {exc.strerror}"
-        _refuse(error("output_path_invalid", what, fix="make room, or choose another folder with out=DIR"))
+        from torchlens.runner.job import unwritable
+
+        _refuse(unwritable(exc))
         mute()
         return FAILED
     return code

@@ -6,13 +6,16 @@ What it cannot say as plainly as the runner does - weights of a file, tokens of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchlens.base.errors import fail
+from torchlens.runner.figures import GRAPH, LEGEND, SCHEDULE
 from torchlens.runner.hooks import ARGS, PARTIAL, TARGET, ConfiguredHook
 from torchlens.runner.spec import ModelSpec
 from torchlens.settings.channel_checks import measures
 from torchlens.settings.plain import is_list, is_mapping
+from torchlens.settings.theme import DEFAULT
+from torchlens.settings.view import PLAIN
 
 if TYPE_CHECKING:
     from torchlens.runner.figures import Figure
@@ -27,11 +30,17 @@ class _Name(str):
     """Text that is code already."""
 
 
+class _Evaluated(NamedTuple):
+    """A model that is put into evaluation mode."""
+
+    factory: Mapping[str, Any]
+
+
 # Kind of figure -> the function that draws it, and what it takes before the name of a file.
 _CALLS = {
-    "graph": ("trace.draw", ()),
-    "schedule": ("tl.viz.schedule", (_Name("trace"),)),
-    "legend": ("tl.viz.legend", ()),
+    GRAPH: ("trace.draw", ()),
+    SCHEDULE: ("tl.viz.schedule", (_Name("trace"),)),
+    LEGEND: ("tl.viz.legend", ()),
 }
 
 
@@ -82,7 +91,7 @@ def _given(figure: Figure) -> dict[str, Any]:
 
 
 def _chosen(figure: Figure, group: str) -> bool:
-    return figure.chosen.get(group, "none") not in ("plain", "torchlens", "none")
+    return figure.chosen.get(group, "none") not in (PLAIN, DEFAULT, "none")
 
 
 # -- recording
@@ -96,13 +105,13 @@ def _measured(figure: Figure) -> dict[str, bool]:
     return {name: True for name, wanted in (("saved_for_backward", saved), ("out_stats", stats)) if wanted}
 
 
-def _model(spec: ModelSpec) -> str:
+def _model(spec: ModelSpec) -> Mapping[str, Any] | _Evaluated:
     if spec.checkpoint is not None or spec.tokenizer is not None:
         fail(
             "config_invalid",
             f"model {spec.name!r} has a checkpoint or a tokenizer: a page cannot write down where from",
         )
-    return f"{_value(spec.factory)}{'.eval()' if spec.mode == 'eval' else ''}"
+    return _Evaluated(spec.factory) if spec.mode == "eval" else spec.factory
 
 
 def _input(spec: ModelSpec) -> list[str]:
@@ -123,9 +132,9 @@ def _trace(spec: ModelSpec, figure: Figure) -> str:
     capture = dict[str, Any](_measured(figure))
     if spec.input.kind == "image":
         capture["input_image"] = _Name("picture")
-        arguments, named = [_Name(_model(spec)), _Name("x")], {}
+        arguments, named = [_model(spec), _Name("x")], {}
     else:
-        arguments, named = [_Name(_model(spec))], {"input_shape": _shape(spec.input.shape)}
+        arguments, named = [_model(spec)], {"input_shape": _shape(spec.input.shape)}
     return f"trace = {_expression('tl.trace', arguments, named | ({'capture': capture} if capture else {}))}"
 
 
@@ -157,11 +166,17 @@ def _expression(function: str, arguments: Sequence[Any], named: Mapping[str, Any
 
 
 def _broken(value: Any, indent: int) -> str:
-    """A value that may take several lines if it is a call."""
+    """A value that may take several lines if it is a call or a mapping."""
+    if isinstance(value, _Evaluated):
+        return f"{_broken(value.factory, indent)}.eval()"
     if isinstance(value, ConfiguredHook):
         value = value.factory
     if is_mapping(value) and TARGET in value and not value.get(PARTIAL):
         return _expression(*_parts(value), indent)
+    if is_mapping(value) and TARGET not in value and len(_value(value)) + indent > _WIDTH:
+        inner = indent + 4
+        items = [f"{' ' * inner}{_value(key)}: {_broken(item, inner)}," for key, item in value.items()]
+        return "\n".join(["{", *items, f"{' ' * indent}}}"])
     return _value(value)
 
 
@@ -170,6 +185,8 @@ def _value(value: Any) -> str:
         return str(value)
     if isinstance(value, ConfiguredHook):
         return _value(value.factory)
+    if isinstance(value, _Evaluated):
+        return f"{_value(value.factory)}.eval()"
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
     if is_mapping(value):

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchlens.base.errors import TorchLensError, error, heard, warn
+from torchlens.base.errors import heard, warn
 from torchlens.runner import manifest as records
 from torchlens.runner.execute import THREADS
 from torchlens.runner.figures import MANIFEST
 from torchlens.runner.folders import job_names, key_of
-from torchlens.runner.job import Job
+from torchlens.runner.job import Job, unwritable
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -72,7 +72,7 @@ def forget(launched: Sequence[Planned]) -> None:
         try:
             (item.folder / MANIFEST).unlink(missing_ok=True)
         except OSError as exc:
-            raise _unwritable(exc) from exc
+            raise unwritable(exc) from exc
 
 
 def launcher_name(hydra: DictConfig) -> str:
@@ -147,20 +147,13 @@ def _launch_batch(
     except OSError as exc:
         if exc.errno is None:
             raise
-        raise _unwritable(exc) from exc
+        raise unwritable(exc) from exc
     except Exception as exc:  # noqa: BLE001 - jobs never raise; this is a launcher whose worker died
         text = " ".join(str(exc).split())
         print(f"torchlens: a worker process was lost: {type(exc).__name__}: {text[:200]}", file=sys.stderr)
         if os.environ.get(TRACEBACKS) == "1":
             traceback.print_exception(exc)
     return True
-
-
-def _unwritable(exc: OSError) -> TorchLensError:
-    place = f" to {exc.filename!r}" if exc.filename else ""
-    return error(
-        "output_path_invalid", f"cannot write{place}: {exc.strerror}", fix="choose another folder with out=DIR"
-    )
 
 
 def _status(item: Planned) -> str | None:

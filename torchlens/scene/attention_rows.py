@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torchlens.ops.attention import FUNCTIONS, FUSED, is_attention, role_of
+from torchlens.ops.attention import FUNCTIONS, FUSED, SOFTMAX, is_attention, role_of
 from torchlens.plan.graph import PlanNode
 from torchlens.records.trace_data import TraceData
 from torchlens.scene.layers import Patch, StyleLayer, overlay
@@ -15,7 +15,6 @@ from torchlens.scene.row_table import ROWS, RowContext
 
 ATTENTION = "attention"
 _LINEARS = ("linear", "addmm", "conv1d")
-_SOFTMAX = "softmax"
 # The look of `node_style="attention"`: where the tokens are mixed.
 OUTLINE = Patch(StyleLayer.VIEW_STYLE, "node_style attention", NodeStyle(stroke_width=3.0))
 KEY = "thick border: attention mixes the tokens here"
@@ -42,7 +41,7 @@ def attention_lines(data: TraceData, members: Sequence[int]) -> list[str]:
 def is_mixing(data: TraceData, members: Sequence[int]) -> bool:
     """Whether an op is attention itself, or the softmax at its heart."""
     func = data.nodes.func[members[0]]
-    if func != _SOFTMAX:
+    if func != SOFTMAX:
         return func in FUNCTIONS
     return _in_attention(data, members[0]) and all(_is_over_last_dim(data, i) for i in members)
 

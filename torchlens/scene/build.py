@@ -36,8 +36,6 @@ from torchlens.settings.theme import Theme
 _CAPTIONS = (debug_caption,)
 DIRECTIONS = {"bottomup": "BT", "topdown": "TB", "leftright": "LR", "rightleft": "RL"}
 DEFAULT_DIRECTION = "bottomup"
-# A font of this name is written as its family in bold: engines know the widths of families only.
-BOLD = "-Bold"
 # The caption line of a view that says what its columns are, and inches between columns with frames: arrows along a
 # column would run on the frames' lines.
 COLUMNS, COLUMN_GAP = "columns", 0.9
@@ -86,7 +84,7 @@ def build(
         page = replace(page, ranksep=max(page.ranksep, COLUMN_GAP))
     nodes = resize(sizes, nodes, page) if sizes else nodes
     boxes = _boxes(plan, data, theme)
-    notes = [*request.left_out, *(lack.what for lack in lacking(data, options))]
+    notes = list(dict.fromkeys([*request.left_out, *(lack.what for lack in lacking(data, options))]))
     if columns and (request.view is None or COLUMNS not in request.view.caption):
         notes.insert(0, columns.caption)
     captions = [
@@ -120,12 +118,11 @@ def _encoding(channel: Channel | None, sizes: SizeChannel | None, columns: Stack
 
 def _page(request: DrawRequest, direction: str) -> Page:
     page, fonts, edge = request.theme.page, request.theme.fonts, request.theme.edges["data"]
-    family = page.font.removesuffix(BOLD)
     return Page(
         direction=direction,
         background=page.background,
-        font=family,
-        bold=family != page.font,
+        font=page.family,
+        bold=page.bold,
         font_size=fonts.base,
         text=_readable(page.background, page.text),
         cluster_margin=page.cluster_margin,

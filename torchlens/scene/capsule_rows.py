@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchlens.base.text import wrap
-from torchlens.base.units import count_text, shape_text
+from torchlens.base.units import count_text, counted, shape_text
 from torchlens.plan.collapse.nodes import op_ends, span_text
 from torchlens.plan.graph import FOLD, OUTPUTS, PlanNode, Tally, tally
 from torchlens.records.trace_data import TraceData
@@ -66,20 +66,16 @@ def _segment_lines(context: RowContext, node: PlanNode) -> list[str]:
     if not node.calls:
         first, last = op_ends(data, node.members)
         buffers = [_buffers(held).removeprefix(" ")] if held.buffers else []
-        return [f"{first} ... {last} -- {_plural(held.ops, 'op')}", *buffers, *tail, *_spans(context, node)]
+        return [f"{first} ... {last} -- {counted(held.ops, 'op')}", *buffers, *tail, *_spans(context, node)]
     blocks, calls = len(dict.fromkeys(data.calls[c].module for c in node.calls)), len(node.calls)
-    words = [_plural(blocks, "block")] if blocks > 1 or calls == 1 else []
-    words += [_plural(calls, "call")] if calls > blocks and not context.options.rolled else []
+    words = [counted(blocks, "block")] if blocks > 1 or calls == 1 else []
+    words += [counted(calls, "call")] if calls > blocks and not context.options.rolled else []
     title = f"{span_text(data, node.calls, context.options.rolled)}{times} -- {', '.join(words)}"
-    return [title, f"{_plural(held.ops, 'op')}{_buffers(held)}{total}", *tail]
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count_text(count)} {noun}{'' if count == 1 else 's'}"
+    return [title, f"{counted(held.ops, 'op')}{_buffers(held)}{total}", *tail]
 
 
 def _buffers(held: Tally) -> str:
-    return f" + {_plural(held.buffers, 'buffer')}" if held.buffers else ""
+    return f" + {counted(held.buffers, 'buffer')}" if held.buffers else ""
 
 
 def _spans(context: RowContext, node: PlanNode) -> list[str]:

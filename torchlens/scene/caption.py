@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from torchlens.base.registry import Registry
 from torchlens.base.text import fill
+from torchlens.base.units import counted
 from torchlens.plan.collapse.planner import CEILING, CollapsePlan
+from torchlens.plan.collapse.quality import AUTO
 from torchlens.plan.graph import COPY, Plan
 from torchlens.records.trace_data import TraceData
 from torchlens.scene.channels import Channel
@@ -16,6 +18,7 @@ from torchlens.scene.sizes import DIMS, SizeChannel
 from torchlens.scene.stack import Stack
 from torchlens.settings.channel_checks import shows_times
 from torchlens.settings.compose import DrawRequest
+from torchlens.settings.options import options as declared
 from torchlens.settings.resolvers import block_at
 from torchlens.settings.sources import PASSES
 
@@ -71,14 +74,16 @@ def _level(collapse: CollapsePlan) -> list[str]:
     elif collapse.depth is not None:
         how = f"depth {collapse.depth}"
     elif collapse.level is not None and collapse.level > 0:
-        how = f"collapse level {collapse.level:.2g}"
-    return [f"{how}: {collapse.nodes} of {collapse.total} nodes"]
+        # What `auto` evens is on no step of the schedule.
+        how = "collapse auto" if collapse.mode == AUTO else f"collapse level {collapse.level:g}"
+    depth = collapse.context["depth"]  # what lies deeper is in none of the two numbers
+    level = "" if depth == declared()["depth"].default else f" at depth {depth}"
+    return [f"{how}: {collapse.nodes} of {collapse.total} nodes{level}"]
 
 
 def _left_out(plan: Plan) -> list[str]:
     """How many ops of the header's count are on no node, since rules took them off the page."""
-    count = len(plan.left_out)
-    return [f"{count:,} op{'' if count == 1 else 's'} hidden by collapse_rules"] if count else []
+    return [f"{counted(len(plan.left_out), 'op')} hidden by collapse_rules"] if plan.left_out else []
 
 
 def _copies(plan: Plan) -> list[str]:
@@ -140,14 +145,14 @@ def area(about: About) -> Sequence[str]:
 @CAPTIONS.add("focus")
 def focus(about: About) -> Sequence[str]:
     """Which module the figure shows the inside of, and of how many alike."""
-    place, focused = about.request.options.module, about.plan.focus
-    if place is None or focused is None:
+    focused = about.plan.focus
+    if focused is None:
         return ()
-    block = block_at(about.data, place)
+    block, module = block_at(about.data, focused.module, focused.calls), about.data.modules[focused.module]
     if block is None:
-        return [f"showing {place} ({about.data.modules[focused.module].class_name})"]
+        return [f"showing {module.address} ({module.class_name})"]
     what = f"calls of {block.class_name}" if block.calls else block.class_name
-    return [f"showing {place} ({block.number} of {block.total} {what})"]
+    return [f"showing {block.place} ({block.number} of {block.total} {what})"]
 
 
 @CAPTIONS.add("columns")

@@ -1,4 +1,4 @@
-"""The caption lines of the view `debug`: what is usual, how much was checked for NaN and Inf, and where these start."""
+"""The caption lines for looking for a fault: what is usual, how much was checked for NaN and Inf, where these start."""
 
 from __future__ import annotations
 

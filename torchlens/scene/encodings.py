@@ -5,11 +5,13 @@ A function given by the user is called once per node of the trace, whatever it s
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Real
 
 from torchlens.base.errors import error, fail, first_line
+from torchlens.base.units import counted
 from torchlens.plan.graph import FOLD, MODULE, SEGMENT, Plan, PlanNode
 from torchlens.records.trace_data import Deferred, TraceData
 from torchlens.scene.model import ChannelState
@@ -84,7 +86,12 @@ def _number(option: str, name: str, data: TraceData, i: int, value: object) -> N
     if isinstance(value, bool) or not isinstance(value, Real):
         what = f"{option}={name} gave {type(value).__name__} {value!r:.40} at {data.nodes.label[i]}"
         fail("encoding_value_invalid", what, option=option, node=data.nodes.label[i])
-    return value if isinstance(value, int) else float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        what = f"{option}={name} gave a number beyond {sys.float_info.max:.2g} at {data.nodes.label[i]}"
+        fail("encoding_value_invalid", what, option=option, node=data.nodes.label[i])
+    return value if isinstance(value, int) else number
 
 
 # -- the account
@@ -140,7 +147,7 @@ def _aggregation(plan: Plan, readings: Readings, shown: Sequence[Number | None])
 def _left_out(plan: Plan, readings: Readings, shown: Sequence[Number | None]) -> list[str]:
     source, notes = readings.source, list[str]()
     if plan.left_out:
-        notes.append(f"{_counted(len(plan.left_out), 'op')} hidden by collapse_rules: on no node")
+        notes.append(f"{counted(len(plan.left_out), 'op')} hidden by collapse_rules: on no node")
     blank = [node for node, value in zip(plan.nodes, shown, strict=True) if value is None]
     if any(node.kind == FOLD for node in plan.nodes):
         notes.append("repeat folds: the representative module only, not the modules folded behind it")
@@ -150,18 +157,14 @@ def _left_out(plan: Plan, readings: Readings, shown: Sequence[Number | None]) ->
     ops = [node for node in blank if node.kind == "op"]
     varying = sum(map(readings.varies, ops))
     if varying:
-        notes.append(f"{_counted(varying, 'rolled node')} unencoded: {source.name} differs between the passes")
+        notes.append(f"{counted(varying, 'rolled node')} unencoded: {source.name} differs between the passes")
     idle = [node for node in blank if readings.is_idle(node)]
     if idle:
-        notes.append(f"{_counted(len(idle), 'node')} ran no kernel: n/a")
+        notes.append(f"{counted(len(idle), 'node')} ran no kernel: n/a")
     count = len(ops) - varying - sum(node.kind == "op" for node in idle)
     if count:
-        notes.append(f"{_counted(count, 'node')} {'have' if count > 1 else 'has'} no {source.name}")
+        notes.append(f"{counted(count, 'node')} {'have' if count > 1 else 'has'} no {source.name}")
     known = {value for value in shown if value is not None}
     if len(known) == 1:
         notes.append("all values are equal: nothing stands out")
     return notes
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("s" if count > 1 else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchlens.base.text import fill, truncate
-from torchlens.base.units import bytes_text, count_text
+from torchlens.base.units import bytes_text, count_text, counted
 from torchlens.plan.collapse.guard import FALLBACK
 from torchlens.plan.collapse.planner import CEILING, CollapsePlan
 from torchlens.plan.collapse.quality import AUTO
@@ -41,7 +41,7 @@ def header_lines(data: TraceData, request: DrawRequest, plan: Plan | None = None
 
 
 def _ops_text(counts: Tally) -> str:
-    return f"{count_text(counts.ops)} op{'' if counts.ops == 1 else 's'} ({bytes_text(counts.output_bytes)})"
+    return f"{counted(counts.ops, 'op')} ({bytes_text(counts.output_bytes)})"
 
 
 def _network_params(counts: Tally) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from torchlens.base.text import wrap
-from torchlens.base.units import count_text, passes_text
+from torchlens.base.units import count_text, counted, passes_text
 from torchlens.plan.graph import CLOSED, OUTPUTS, TO, Plan, PlanNode
 from torchlens.records.nonfinite import PARAMETER, UNKNOWN, Nonfinite, joined
 from torchlens.records.payloads import MIXED, NAN, NEGINF, POSINF, UNCHECKED, Held
@@ -112,7 +112,7 @@ class Readings:
         if node.kind in CLOSED:
             noun = "tensor" if node.kind == OUTPUTS else "op"
             counts = ", ".join(f"{WORDS[kind]} in {count_text(len(found))}" for kind, found in having.items())
-            return f"{counts} of {count_text(len(members))} {noun}{'' if len(members) == 1 else 's'}"
+            return f"{counts} of {counted(len(members), noun)}"
         return ", ".join(
             WORDS[kind] + (f" in {self._passes(found)}" if len(found) < len(members) else "")
             for kind, found in having.items()

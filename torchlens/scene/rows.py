@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchlens.base.text import truncate, wrap
-from torchlens.base.units import ELLIPSIS, count_text
+from torchlens.base.units import ELLIPSIS, counted
 from torchlens.plan.graph import CAPSULES, COPY, FROM, MODULE, STUBS, PlanNode, call_address, tally
 from torchlens.records.trace_data import TraceData
 from torchlens.scene import argument_rows, attention_rows, cost_rows, marks, notes, tensor_rows
@@ -175,9 +175,9 @@ def contents_row(context: RowContext, node: PlanNode) -> Sequence[str]:
     counts = [tally(context.data, group)[:2] for group in node.groups]
     equal = all(count == counts[0] for count in counts)
     ops, buffers = counts[0] if equal else tally(context.data, node.members)[:2]
-    text = f"{count_text(ops)} op{'' if ops == 1 else 's'}"
+    text = counted(ops, "op")
     if buffers:
-        text += f" + {count_text(buffers)} buffer{'' if buffers == 1 else 's'}"
+        text += f" + {counted(buffers, 'buffer')}"
     return [text if equal else f"{text} total"]
 
 

@@ -14,9 +14,14 @@ SIZE_SCALES: Registry[Scale] = Registry("size scale", code="encoding_scale_inval
 
 
 def _proportional(transform: Callable[[float], float]) -> Scale:
+    def half(value: float) -> float:  # halves lie in reach of each other wherever the values are
+        return transform(value) / 2
+
     def scale(values: Sequence[float]) -> Callable[[float], float]:
-        low, high = transform(min(values)), transform(max(values))
-        return lambda value: (transform(value) - low) / (high - low)
+        low, high = half(min(values)), half(max(values))
+        if low == high:  # closer together than the transform can tell
+            return rank(values)
+        return lambda value: (half(value) - low) / (high - low)
 
     return scale
 

@@ -86,8 +86,8 @@ def schedule_chart(
         WIDTH,
         writer.top,
         page.background,
-        page.font.removesuffix("-Bold"),
-        writer.bold,
+        page.family,
+        page.bold,
         72 * page.pad,
         tuple(writer.marks),
     )
@@ -101,7 +101,6 @@ class _Writer:
         self._band = auto.band
         self._size, self._text, self._quiet = theme.fonts.secondary, theme.page.text, theme.page.secondary
         self._tint = theme.roles["neutral"].fill or theme.page.background
-        self.bold = theme.page.font.endswith("-Bold")
         self.marks: list[Shape | Words | Line] = []
         self.top = 0.0
 
@@ -172,7 +171,7 @@ class _Writer:
     def _start_of(self, plan: CollapsePlan) -> Step:
         """The step that a plan starts from, the first of those at its level."""
         level = plan.level or 0.0
-        return min(self._steps, key=lambda step: abs(step.t - level))
+        return max((step for step in self._steps if step.t <= level), key=lambda step: step.t)
 
     def _fill(self, plan: CollapsePlan) -> str:
         role = "branch_test" if plan is self._plans[0] else "frozen"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchlens.base.text import wrap
-from torchlens.base.units import bytes_text, count_text, shape_text, value_text
+from torchlens.base.units import bytes_text, counted, shape_text, value_text
 from torchlens.plan.graph import MODULE, PlanNode
 from torchlens.records.ops import summarize_shapes
 from torchlens.records.tensors import TensorSpec
@@ -100,7 +100,7 @@ def saved_row(context: RowContext, node: PlanNode) -> Sequence[str]:
     tensors, nbytes = (sum(value or 0 for value in column) for column in (counts, sizes))
     if not tensors:
         return ()
-    text = f"saved for backward: {count_text(tensors)} tensor{'' if tensors == 1 else 's'}, {bytes_text(nbytes)}"
+    text = f"saved for backward: {counted(tensors, 'tensor')}, {bytes_text(nbytes)}"
     if node.kind == MODULE and len(ops) > 1:
         # Two ops may hold one storage, so that the sum of a box is no size of memory.
         text = f"{text} (sum over {len(ops)} ops)"

@@ -27,7 +27,7 @@ SAMPLE, ASIDE, ROW, GUTTER, SLACK = (36.0, 18.0), 8.0, 23.0, 20.0, 1.3
 FRAME_WIDTH = 3.5
 # Roles whose look a key inside a figure explains only where it differs from that of any other operation.
 _LOOKS = ("fill", "stroke", "stroke_width", "dash")
-_LINES = ("tensor", "not computed from the input, or via hidden ops")
+_LINES = {"line": "tensor", "line:dashed": "not computed from the input, or via hidden ops"}
 _LABELS = {
     "x2": "the same tensor, twice",
     "[1]": "output 1 of several",
@@ -45,7 +45,6 @@ class _Row(NamedTuple):
     line: bool = False
     dashed: bool = False
     text: str = ""
-    color: str = ""
 
 
 def theme_key(theme: Theme) -> Sheet:
@@ -53,9 +52,8 @@ def theme_key(theme: Theme) -> Sheet:
     columns = [
         [(FILL_TITLE, list(_fills(theme)))],
         [(OUTLINE_TITLE, list(_outlines(theme)))],
-        [(LINE_TITLE, list(_lines(theme))), (VALUE_TITLE, list(_values(theme)))],
+        [(LINE_TITLE, list(_lines())), (VALUE_TITLE, list(_values(theme)))],
     ]
-    bold = theme.page.font.endswith("-Bold")
     marks: list[Shape | Words | Line] = []
     left = height = 0.0
     for parts in columns:
@@ -63,7 +61,7 @@ def theme_key(theme: Theme) -> Sheet:
         wide = 0.0
         for title, rows in parts:
             title_room = text_width(title, theme.fonts.secondary, True) * SLACK
-            words_room = max(text_width(row.words, theme.fonts.secondary, bold) for row in rows) * SLACK
+            words_room = max(text_width(row.words, theme.fonts.secondary, theme.page.bold) for row in rows) * SLACK
             wide = max(wide, title_room, SAMPLE[0] + ASIDE + words_room)
             area = Area(left, top, title_room, ROW)
             marks.append(Words(f"key:{title}", title, area, theme.fonts.secondary, theme.page.text, bold=True))
@@ -74,14 +72,13 @@ def theme_key(theme: Theme) -> Sheet:
             top += ROW / 2
         left, height = left + wide + GUTTER, max(height, top - ROW / 2)
     page = theme.page
-    family = page.font.removesuffix("-Bold")
     return Sheet(
         f"{TITLE} of the theme {theme.name}",
         left - GUTTER,
         height,
         page.background,
-        family,
-        bold,
+        page.family,
+        page.bold,
         72 * page.pad,
         tuple(marks),
     )
@@ -118,11 +115,11 @@ def _outlines(theme: Theme) -> Iterator[_Row]:
     yield _Row("outline:module", "frame: one call of a module, thick outside", _with(frame, stroke_width=FRAME_WIDTH))
 
 
-def _lines(theme: Theme) -> Iterator[_Row]:
-    for words in _LINES:
-        yield _Row("line:dashed" if words != _LINES[0] else "line", words, line=True, dashed=words != _LINES[0])
+def _lines() -> Iterator[_Row]:
+    for name, words in _LINES.items():
+        yield _Row(name, words, line=True, dashed=name.endswith("dashed"))
     for label, words in _LABELS.items():
-        yield _Row(f"label:{label}", words, text=label, color=theme.page.text)
+        yield _Row(f"label:{label}", words, text=label)
 
 
 def _values(theme: Theme) -> Iterator[_Row]:
@@ -153,9 +150,7 @@ def _row(row: _Row, left: float, top: float, room: float, theme: Theme) -> Seque
         ends = ((left, middle), (left + width, middle))
         return (Line(f"key:{row.name}", ends, edge.color, edge.width, row.dashed, arrow=True), words)
     if row.text:
-        sample = Words(
-            f"key:{row.name}", row.text, Area(left - ASIDE / 2, top, width + ASIDE, ROW), size, row.color, CENTER
-        )
-        return (sample, words)
+        place = Area(left - ASIDE / 2, top, width + ASIDE, ROW)
+        return (Words(f"key:{row.name}", row.text, place, size, theme.page.text, CENTER), words)
     assert row.style is not None
     return (Shape(f"key:{row.name}", area, row.style), words)

@@ -95,7 +95,7 @@ def resolve(data: TraceData | None, given: Mapping[str, Any], *, layers: Sequenc
     _check_together(options, origin)
     if data is not None:
         check_channels(data, options)
-        evidence.warn_of(data, options)
+        evidence.warn_of(data, options, left_out)
     return DrawRequest(options, theme, view, MappingProxyType(origin), MappingProxyType(trail), left_out)
 
 
@@ -178,7 +178,8 @@ def _without_misfits(
     for name in view.fallback if view else ():
         lack = evidence.WISHES[name](data, options) if name in own else None
         if lack is not None:
-            warn(lack.code, lack.what, fix=lack.fix)
+            if data is not None:  # what is settled before a model runs is settled again with its trace
+                warn(lack.code, lack.what, fix=lack.fix)
             found[name] = (*trail[name], (f"{trail[name][-1][0]}, left out", declared()[name].default))
             words.append(lack.what)
     return found, tuple(words)

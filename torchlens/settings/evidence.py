@@ -55,8 +55,8 @@ class Asked(NamedTuple):
 
 
 class Need(NamedTuple):
-    """A need of a view. check: what is wrong, None if nothing is; bound: what is wrong with every trace, so that no model
-    has to run.
+    """A need of a view. check: what is wrong, None if nothing is; bound: what is wrong with every trace, so that no
+    model has to run.
     """
 
     check: Callable[[Asked], Problem | None]
@@ -188,7 +188,7 @@ def _containers(data: TraceData | None, options: DrawOptions) -> Lack | None:
     outputs = [path for kind, path in zip(data.nodes.kind, data.nodes.path, strict=True) if kind == "output"]
     if not options.show_containers or options.module is not None or any(outputs):
         return None
-    return Lack("container labels: the result is no container", "leave show_containers unset")
+    return Lack("container labels: the result is no container", "pass show_containers=False")
 
 
 def _columns(data: TraceData | None, options: DrawOptions) -> Lack | None:
@@ -212,10 +212,14 @@ def lacking(data: TraceData, options: DrawOptions) -> list[Lack]:
     return [lack for lack in found if lack is not None]
 
 
-def warn_of(data: TraceData, options: DrawOptions) -> None:
-    """Warn of every wish that is left out: [view_nonfinite_not_checked] or [view_secondary_degraded]."""
+def warn_of(data: TraceData, options: DrawOptions, told: Sequence[str] = ()) -> None:
+    """Warn of every wish that is left out: [view_nonfinite_not_checked] or [view_secondary_degraded].
+
+    told: what was warned of already; a row of the labels may wish for the same as the view.
+    """
     for lack in lacking(data, options):
-        warn(lack.code, lack.what, fix=lack.fix)
+        if lack.what not in told:
+            warn(lack.code, lack.what, fix=lack.fix)
 
 
 def in_lockstep(data: TraceData) -> bool:

@@ -6,10 +6,11 @@ another one is refused when it is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchlens.ops.attention import FUNCTIONS, MODULE_CLASS, role_of
+from torchlens.ops.attention import FUNCTIONS, MODULE_CLASS, SOFTMAX, is_attention, role_of
 
 if TYPE_CHECKING:
     from torchlens.records.modules import ModuleRecord
@@ -18,12 +19,9 @@ if TYPE_CHECKING:
 # Modules that only hold others; a block has a class of its own.
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 # Parts that only attention has, and last parts of addresses beside them: they are projections of attention inside a
-# module whose class or name has one of the words.
+# module that is called so.
 _PARTS = ("query", "key", "value", "qkv")
 _PROJECTIONS = ("out_proj", "o_proj")
-_WORDS = ("attn", "attention")
-# Inside such a module it is the weights of what attends to what.
-_SOFTMAX = "softmax"
 
 
 class Resolver(NamedTuple):
@@ -75,11 +73,12 @@ def attention_block(data: TraceData) -> Block | None:
     """
     holders = _holders(data)
     found = [module for module in data.modules[1:] if module.index in holders and _is_block(module)]
-    runs = {module.index: _run_of(data, module) for module in found}
-    alike = [module for module in found if len(runs[module.index]) > 1 and holders.issuperset(runs[module.index])]
+    runs = [run for module in data.modules for run in _runs_below(data, module)]
+    run_of = {index: run for run in runs if len(run) > 1 and holders.issuperset(run) for index in run}
+    alike = [module for module in found if module.index in run_of]
     first = next((module for module in alike if _is_numbered(module)), alike[0] if alike else None)
     if first is not None:
-        run = runs[first.index]
+        run = run_of[first.index]
         return Block(first.address, run.index(first.index) + 1, len(run), first.class_name)
     for module in found:
         if len(module.calls) > 1:
@@ -87,15 +86,16 @@ def attention_block(data: TraceData) -> Block | None:
     return None
 
 
-def block_at(data: TraceData, place: str) -> Block | None:
-    """Which of several alike the module is that `module=` names, None if it stands alone."""
-    address, _, number = place.partition(":")
-    module = data.modules[data.module_of[address]]
-    if number and len(module.calls) > 1:
-        return Block(place, int(number), len(module.calls), module.class_name, calls=True)
-    run = _run_of(data, module)
+def block_at(data: TraceData, index: int, calls: Sequence[int]) -> Block | None:
+    """Which of several alike a module is, None if it stands alone. calls: those shown, one of many or all."""
+    module = data.modules[index]
+    if len(calls) == 1 < len(module.calls):
+        number = module.calls.index(calls[0]) + 1
+        return Block(f"{module.address}:{number}", number, len(module.calls), module.class_name, calls=True)
+    around = data.modules[module.parent or 0]
+    run = next((run for run in _runs_below(data, around) if index in run), ())
     if len(run) > 1 and _is_block(module):
-        return Block(place, run.index(module.index) + 1, len(run), module.class_name)
+        return Block(module.address, run.index(index) + 1, len(run), module.class_name)
     return None
 
 
@@ -107,17 +107,10 @@ def _is_numbered(module: ModuleRecord) -> bool:
     return module.address[-1:].isdigit()
 
 
-def _run_of(data: TraceData, module: ModuleRecord) -> list[int]:
-    """The children of a module's parent that are of its class and in a row with it."""
-    if module.parent is None:
-        return [module.index]
-    siblings = data.modules[module.parent].children
-    first = last = siblings.index(module.index)
-    while first > 0 and data.modules[siblings[first - 1]].class_name == module.class_name:
-        first -= 1
-    while last + 1 < len(siblings) and data.modules[siblings[last + 1]].class_name == module.class_name:
-        last += 1
-    return list(siblings[first : last + 1])
+def _runs_below(data: TraceData, module: ModuleRecord) -> list[tuple[int, ...]]:
+    """The children of a module, those of one class in a row together."""
+    rows = groupby(module.children, key=lambda index: data.modules[index].class_name)
+    return [tuple(row) for _, row in rows]
 
 
 def _holders(data: TraceData) -> set[int]:
@@ -126,7 +119,7 @@ def _holders(data: TraceData) -> set[int]:
     for i in data.op_indexes:
         module = data.calls[data.nodes.call[i]].module
         func = data.nodes.func[i]
-        if func in FUNCTIONS or (func == _SOFTMAX and _is_in_attention(data, module)):
+        if func in FUNCTIONS or (func == SOFTMAX and _is_in_attention(data, module)):
             _add_with_parents(data, module, found)
     for module in data.modules[1:]:
         if _is_subject(data, module):
@@ -150,8 +143,7 @@ def _is_in_attention(data: TraceData, module: int | None) -> bool:
     """Whether a module, or one around it, ran and is called attention."""
     while module is not None:
         record = data.modules[module]
-        names = (record.class_name.lower(), record.address.rpartition(".")[2].lower())
-        if record.address and any(word in name for name in names for word in _WORDS):
+        if record.address and is_attention(record.address, record.class_name):
             return bool(record.calls)
         module = record.parent
     return False

@@ -17,6 +17,8 @@ from torchlens.settings.layers import chain, check_draw, check_keys, merge, refu
 from torchlens.settings.plain import is_list
 
 DEFAULT = "torchlens"
+# End of the name of a font that is its family in bold.
+_BOLD = "-Bold"
 ROLES = (
     "op", "input", "output", "trainable", "frozen", "mixed", "branch_test", "buffer", "constant", "module", "box",
     "segment", "ellipsis", "neutral", "edit", "changed", "backward",
@@ -46,6 +48,16 @@ class PageStyle:
     pad: float = _attribute("size")
     nodesep: float = _attribute("size")
     ranksep: float = _attribute("size")
+
+    @property
+    def family(self) -> str:
+        """The font without its weight: engines know the widths of families only."""
+        return self.font.removesuffix(_BOLD)
+
+    @property
+    def bold(self) -> bool:
+        """Whether all text is bold."""
+        return self.font.endswith(_BOLD)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def load_view(source: str | Mapping[str, Any], extra: Sequence[str | Path] = (),
         _check(where, part)
     merged = merge((part for _, part in parts), depth=1)
     if not merged.get("question"):
-        refuse(parts[-1][0], "question", "is missing: say in one line what the view answers")
+        refuse(parts[-1][0], "question", "is missing", fix="say in one line what the view answers")
     return View(
         name=name or title,
         question=merged["question"],

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from torchlens.base.errors import fail, heard
-from torchlens.plan.collapse.planner import CEILING, CollapsePlan
+from torchlens.plan.collapse.planner import CollapsePlan, planned
 from torchlens.plan.collapse.quality import AUTO, MAX
 from torchlens.plan.pipeline import make_plan, plan_schedule
 from torchlens.render import sheet as render_sheet
@@ -33,7 +34,7 @@ _VARIED = "collapse"
 class Diagram(Rendered):
     """A figure that is no graph; it can be saved in every format, shown, and shows itself in a notebook."""
 
-    def __init__(self, sheet: Sheet, request: DrawRequest, *, file_format: str, path: Any = None) -> None:
+    def __init__(self, sheet: Sheet, request: DrawRequest, *, file_format: str, path: Path | None = None) -> None:
         sizes = [mark.size for mark in sheet.marks if isinstance(mark, Words)]
         options = without_callables(request).options
         page = render_sheet.page_of(sheet)
@@ -87,7 +88,7 @@ def draw_legend(path: AnyPath | None, given: Mapping[str, object], *, layers: Se
         request = resolve(None, given, layers=layers)
         target, file_format = check_output(path, request.options)
         figure = Diagram(theme_key(request.theme), request, file_format=file_format, path=target)
-    return _written(figure, warnings, request)
+    return figure._finished(warnings)
 
 
 def draw_schedule(
@@ -106,22 +107,10 @@ def draw_schedule(
         steps = plan_schedule(data, request)
         sheet = schedule_chart(data.model_class, steps, auto, strongest, request.theme, lines)
         figure = Diagram(sheet, request, file_format=file_format, path=target)
-    return _written(figure, warnings, request)
+    return figure._finished(warnings)
 
 
 def _plan(data: TraceData, request: DrawRequest, mode: str) -> CollapsePlan:
     plan = make_plan(data, replace(request, options=replace(request.options, collapse=mode))).collapse
     assert plan is not None
-    if plan.reason == CEILING:
-        what = "the trace has too many ops to be planned: only the outermost modules are drawn"
-        fail("collapse_plan_unavailable", what, fix="draw a part with module=", reason=CEILING)
-    return plan
-
-
-def _written(figure: Diagram, warnings: list[Any], request: DrawRequest) -> Diagram:
-    figure.warnings += warnings
-    if figure.path is not None:
-        figure._write(figure.path, figure.file_format)
-    if request.options.open_viewer:
-        figure.show()
-    return figure
+    return planned(plan)

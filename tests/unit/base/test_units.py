@@ -175,6 +175,10 @@ def test_arguments(value: object, text: str) -> None:
     assert units.argument_text(value) == text
 
 
+def test_a_count_with_its_noun() -> None:
+    assert [units.counted(n, "op") for n in (0, 1, 2, 1610)] == ["0 ops", "1 op", "2 ops", "1.61K ops"]
+
+
 def test_a_long_argument_is_cut_at_forty_characters_with_its_bracket_closed() -> None:
     cut = units.argument_text(tuple(range(100)))
     assert len(cut) <= 40

@@ -39,6 +39,28 @@ def test_a_recording_serves_the_figures_below() -> None:
         assert recording(first, other)
 
 
+def test_a_mapping_of_many_words_takes_a_line_for_each() -> None:
+    lines = recording(_figure(model="clip_tiny"), None)[1].splitlines()
+    assert max(map(len, lines)) <= 100
+    assert "            text_config={" in lines
+    assert '                "hidden_size": 32,' in lines
+    compile("\n".join(lines), "page", "exec")
+
+
+def test_a_model_of_many_words_takes_a_line_for_each() -> None:
+    _, text = recording(_figure(model="bert_tiny"), None)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert lines[:4] == [
+        "trace = tl.trace(",
+        "    transformers.BertModel(",
+        "        config=transformers.BertConfig(",
+        "            num_hidden_layers=12,",
+    ]
+    assert lines[-4:] == ["        ),", "    ).eval(),", "    input_shape=(1, 8),", ")"]
+    compile(text, "page", "exec")
+
+
 def test_what_is_measured_and_noted_is_said() -> None:
     figure = _figure(draw={"show_saved_for_backward": True}, annotate=[{"select": "fc1", "data": {"a": 1}}])
     lines = recording(figure, None)

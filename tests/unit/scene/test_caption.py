@@ -83,7 +83,11 @@ def test_a_folded_figure_of_any_view_says_how_far(scene: MakeScene) -> None:
     assert captions(scene(data, view=view, collapse=0.5)) == ["collapse level 0.5: 20 of 44 nodes"]
     assert captions(scene(data, view=view, collapse="max")) == ["collapse level 1: 9 of 44 nodes"]
     assert captions(scene(data, view=view, fold_repeats=True)) == ["repeats folded: 6 of 44 nodes"]
+    shallow = scene(data, view=view, depth=1, collapse="max")
+    total = len(scene(data, depth=1).nodes)
+    assert captions(shallow) == [f"collapse level 1: {len(shallow.nodes)} of {total} nodes at depth 1"]
     assert captions(scene(data, view=view, collapse="auto")) == []
+    assert captions(scene(builders.residual(40), view=view, collapse="auto")) == ["collapse auto: 5 of 204 nodes"]
     assert captions(scene(data, collapse="max")) == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 
 import pytest
@@ -58,7 +59,9 @@ def test_its_name_is_the_quantity_of_the_key(scene: MakeScene) -> None:
     assert made.encoding.size.source == "rows"
 
 
-@pytest.mark.parametrize("value", [True, "large", [1], 1j, object()])
+@pytest.mark.parametrize(
+    "value", [True, "large", [1], 1j, object(), 10**400, Fraction(10**400, 3)], ids=lambda value: type(value).__name__
+)
 def test_what_is_no_number_is_refused_with_the_node(scene: MakeScene, value: object) -> None:
     for option in ("color_by", "size_by"):
         with pytest.raises(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from torchlens.scene.scales import SCALES, SIZE_SCALES, on_scale
@@ -27,6 +29,19 @@ def test_every_scale_maps_ends_to_ends_and_keeps_the_order(table: object) -> Non
         assert (places[0], places[-1]) == (0, 1)
         assert places == sorted(places)
         assert len(set(places)) == len(set(VALUES))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[-1e308, 0.0, 1e308], [1.0, math.nextafter(1.0, 2.0)], [1e300, math.nextafter(1e300, math.inf)], [0.0, 5e-324]],
+    ids=["far apart", "one step apart", "large", "smallest"],
+)
+def test_values_at_the_limits_of_floats_have_places_too(values: list[float]) -> None:
+    for table in (SCALES, SIZE_SCALES):
+        for name in (name for name in table if min(values) > 0 or name in ("linear", "rank")):
+            places = [table.get(name)(values)(value) for value in values]
+            assert (places[0], places[-1]) == (0, 1)
+            assert places == sorted(places)
 
 
 def test_only_a_logarithm_has_values_without_a_place() -> None:

@@ -119,10 +119,15 @@ def test_auto_stands_where_it_starts_though_outputs_alike_are_drawn_as_one() -> 
         for _ in range(40):
             made.append(b.op("neg", [b.op("exp", [made[-1]])]))
         decoder.returns = made[1:]
+    h = made[0]
+    for k in range(12):
+        h = b.op("exp" if k % 2 else "neg", [h])
+    b.output(h, "logits")
     for k, ref in enumerate(made[1:]):
         b.output(ref, f"cache.keys.{k}")
     schedule, auto, strongest = _parts(b.build(), depth=1)
     assert auto.nodes <= auto.band < schedule.steps[0].visible_count
+    assert len(schedule.steps) > 1
     spots = _spots(_chart((schedule, auto, strongest)))
     assert spots["auto"][0] == pytest.approx(spots["step:0"][0])
 

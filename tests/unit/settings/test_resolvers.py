@@ -9,10 +9,11 @@ import pytest
 from tests import builders
 from tests.builders import Builder, Ref
 from torchlens.base.errors import InvalidArgumentError
+from torchlens.plan.focus import find_focus
 from torchlens.records.trace_data import TraceData
 from torchlens.settings.compose import resolve
 from torchlens.settings.options import options
-from torchlens.settings.resolvers import RESOLVERS, attention_block, block_at, has_attention, several_passes
+from torchlens.settings.resolvers import RESOLVERS, Block, attention_block, block_at, has_attention, several_passes
 
 FUSED = "scaled_dot_product_attention"
 
@@ -59,6 +60,23 @@ def _name_of(answer: object) -> str:
     return next(name for name, resolver in RESOLVERS.items() if resolver.answer is answer)
 
 
+def _block_at(data: TraceData, place: str) -> Block | None:
+    focus = find_focus(data, place)
+    assert focus is not None
+    return block_at(data, focus.module, focus.calls)
+
+
+def test_a_call_number_is_none_of_the_address() -> None:
+    b = Builder("Net")
+    h = b.input()
+    for address in ("part:0", "part:1"):
+        h = _attend(b, address, h)
+    b.output(h)
+    data = b.build()
+    assert _block_at(data, "part:1") == ("part:1", 2, 2, "Attn", False)
+    assert _block_at(data, "@part:1:1") == ("part:1", 2, 2, "Attn", False)
+
+
 def test_several_passes() -> None:
     assert several_passes(builders.loop(2))
     assert not several_passes(builders.chain())
@@ -67,8 +85,8 @@ def test_several_passes() -> None:
 def test_the_first_of_a_row_of_blocks() -> None:
     block = attention_block(blocks())
     assert block == ("h.0", 1, 3, "Block", False)
-    assert block_at(blocks(), "h.2") == ("h.2", 3, 3, "Block", False)
-    assert block_at(blocks(), "h.1.attn") is None
+    assert _block_at(blocks(), "h.2") == ("h.2", 3, 3, "Block", False)
+    assert _block_at(blocks(), "h.1.attn") is None
 
 
 @pytest.mark.parametrize("names", [["q_proj", "k_proj"], ["c_attn"], ["query"], ["qkv"], ["to_qkv"], ["o_proj"]])
@@ -136,8 +154,8 @@ def test_a_block_that_repeats_by_its_calls() -> None:
     b.output(h)
     data = b.build()
     assert attention_block(data) == ("layer:1", 1, 3, "Layer", True)
-    assert block_at(data, "layer:2") == ("layer:2", 2, 3, "Layer", True)
-    assert block_at(data, "layer") is None
+    assert _block_at(data, "layer:2") == ("layer:2", 2, 3, "Layer", True)
+    assert _block_at(data, "layer") is None
 
 
 def test_attention_of_the_model_itself_is_in_no_block() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from torchlens.base.errors import warn
+from torchlens.base.errors import fail, warn
 from torchlens.plan.collapse import guard
 from torchlens.plan.collapse.board import FOLD, OUTPUTS, SEGMENT, Board, Capsule, Cut
 from torchlens.plan.collapse.budget import Values, fit
@@ -114,6 +114,14 @@ def empty_plan(request: DrawRequest, nodes: int) -> CollapsePlan | None:
     return CollapsePlan(name, _context(request), guard.NO_PLANNER, nodes, nodes, (), (), (), (), "nothing is folded")
 
 
+def planned(plan: CollapsePlan) -> CollapsePlan:
+    """The report, if there was a plan. Raises: UnavailableError[collapse_plan_unavailable]."""
+    if plan.reason == CEILING:
+        what = "the trace has too many ops to be planned: only the outermost modules are drawn"
+        fail("collapse_plan_unavailable", what, fix="draw a part with module=", reason=CEILING)
+    return plan
+
+
 def make_schedule(base: Base, request: DrawRequest, members: Sequence[int] | None = None) -> CollapseSchedule:
     """All steps of a drawing under the options of a request, but for its mode. Warns of nothing."""
     units = count_units(base)
@@ -147,7 +155,7 @@ def _fold(units: Units, request: DrawRequest, band: int) -> _Outcome:
         planner, path = guard.FALLBACK, make_fallback(units, band, options.fold_repeats)
     mode = 0.0 if options.collapse == NONE else options.collapse
     found = choose(path, mode, band, evens=planner == guard.QUALITY)
-    return _Outcome(found.board, planner, path, found.reason, path.schedule().steps[found.step].t)
+    return _Outcome(found.board, planner, path, found.reason, path.schedule().level_of(found.step))
 
 
 def _quality_path(units: Units, band: int, folds: bool | None) -> Path | None:
@@ -177,7 +185,7 @@ def _fit(units: Units, request: DrawRequest, budget: Band, band: int) -> _Outcom
     found = fit(units, budget, folds, _colored(units, request.options.color_by), plan, optional=optional)
     if found.path is None or found.board.count == units.total:
         planner = guard.NO_PLANNER
-    level = None if found.path is None else found.path.schedule().steps[found.step].t
+    level = None if found.path is None else found.path.schedule().level_of(found.step)
     return _Outcome(found.board, planner, found.path, found.reason, level, found.depth)
 
 

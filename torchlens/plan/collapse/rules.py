@@ -8,7 +8,7 @@ decides. The model itself, or the module in focus, is the page and no rule is ab
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from torchlens.base.errors import nearest, warn
@@ -38,7 +38,7 @@ class Verdicts:
     kept: frozenset[int] = frozenset()
     hides: frozenset[int] = frozenset()
     unused: tuple[Rule, ...] = ()
-    spared: Mapping[Rule, tuple[int, ...]] | None = None
+    spared: Mapping[Rule, tuple[int, ...]] = field(default_factory=dict[Rule, tuple[int, ...]])
 
 
 NO_RULES = Verdicts()
@@ -172,7 +172,7 @@ def warn_of(data: TraceData, verdicts: Verdicts, *, of_unused: bool) -> None:
         warn(
             "collapse_rule_unused", f"{rule} matches nothing", fix=fix, rule=rule.index, key=rule.by, near=tuple(close)
         )
-    for rule, ops in (verdicts.spared or {}).items():
+    for rule, ops in verdicts.spared.items():
         labels = [data.nodes.label[i] for i in ops]
         stay = "decides a branch and stays" if len(ops) == 1 else "decide branches and stay"
         what = f"{rule}: {listing(labels, LIST_WIDTH)} {stay} on the page"

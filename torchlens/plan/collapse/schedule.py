@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from torchlens.base.units import counted
 from torchlens.plan.collapse.board import FOLD, Board, Capsule
 from torchlens.plan.collapse.evening import even
 from torchlens.plan.collapse.runs import CHAIN, FAN, LEAST_RUN, Kinship, Run
@@ -58,6 +59,15 @@ class CollapseSchedule:
     def place(self, t: float) -> int:
         """Number of that step."""
         return max(k for k, step in enumerate(self.steps) if step.t <= t or k == 0)
+
+    def level_of(self, place: int) -> float:
+        """The level with the fewest digits, two at least, that draws a step: what a caption can print."""
+        exact = self.steps[place].t
+        for digits in range(2, 6):
+            level = math.ceil(exact * 10**digits) / 10**digits
+            if level <= 1 and self.place(level) == self.place(exact):
+                return level
+        return exact
 
 
 @dataclass(slots=True)
@@ -226,8 +236,7 @@ class _Planner:
             if stray:
                 self._board, joined = evened, condense(evened, self._kinship, self._band)
         if self._board.count < before:
-            rows = f"{len(joined)} segment{'' if len(joined) == 1 else 's'}"
-            event = ", ".join([*(["even"] if stray else []), *([rows] if joined else [])])
+            event = ", ".join([*(["even"] if stray else []), *([counted(len(joined), "segment")] if joined else [])])
             self._path.acts.append((event, partial(_condense, kinship=self._kinship if stray else None, rows=joined)))
             self._path.counts.append(self._board.count)
             self._path.boxed.append(len(self._board.modules))

@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.builders import Builder, Ref
-from torchlens.plan.collapse.quality import choose, readable_band
 from torchlens.plan.collapse.schedule import make_path
 from torchlens.plan.collapse.units import Units
 from torchlens.records.trace_data import TraceData
 
-
-def _auto(units: Units) -> tuple[int, list[str], str]:
-    band = readable_band(units.data)
-    choice = choose(make_path(units, band, None), "auto", band)
-    data, cut = units.data, choice.board.cut()
-    boxes = dict.fromkeys(data.modules[data.calls[c].module].address for c in cut.boxed if c is not None)
-    return choice.board.count, list(boxes), choice.reason
+Auto = Callable[[Units], tuple[int, list[str], str]]
 
 
-def _net(*, stem: int, stages: int = 8, nested: bool = False) -> TraceData:
-    """A stem of so many ops, stages of 20, and bare ops in between so that no stages are neighbours."""
+def _net(*, stem: int) -> TraceData:
+    """A stem of so many ops, 8 stages of 20, and bare ops in between so that no stages are neighbours."""
     b = Builder("Net")
 
     def run(place: str, h: Ref, count: int) -> Ref:
@@ -31,14 +24,14 @@ def _net(*, stem: int, stages: int = 8, nested: bool = False) -> TraceData:
         return h
 
     h = run("stem", b.input(), stem)
-    for k in range(stages):
-        h = run(f"body.list.stage{k}" if nested else f"stage{k}", b.op("neg", [h]), 20)
+    for k in range(8):
+        h = run(f"stage{k}", b.op("neg", [h]), 20)
     b.output(h)
     return b.build()
 
 
-def test_a_small_module_beside_boxes_is_boxed_too(units: Callable[..., Units]) -> None:
-    count, boxes, reason = _auto(units(_net(stem=5)))
+def test_a_small_module_beside_boxes_is_boxed_too(units: Callable[..., Units], auto: Auto) -> None:
+    count, boxes, reason = auto(units(_net(stem=5)))
     assert "stem" in boxes
     assert count == 2 + 1 + 2 * 8
     assert "evened from 23 nodes" in reason
@@ -54,7 +47,7 @@ def test_a_module_that_hides_more_than_the_boxes_beside_it_stays_open(units: Cal
     assert not board.covered[data.modules[data.module_of["stem"]].calls[0]]
 
 
-def test_a_box_nested_deeper_leaves_its_neighbours_open(units: Callable[..., Units]) -> None:
+def test_a_box_nested_deeper_leaves_its_neighbours_open(units: Callable[..., Units], auto: Auto) -> None:
     b = Builder("Net")
     b.modules.append(b.modules[0].__class__(1, "body", (), "Body", 0, (), False, (), (), ()))
     b._module_of["body"] = 1
@@ -72,12 +65,12 @@ def test_a_box_nested_deeper_leaves_its_neighbours_open(units: Callable[..., Uni
                 h = b.op("tanh", [h])
             stage.returns = [h]
     b.output(h)
-    _, boxes, _ = _auto(units(b.build()))
+    _, boxes, _ = auto(units(b.build()))
     assert "body.list.0" in boxes
     assert "stem" not in boxes
 
 
-def test_three_boxes_alike_in_a_row_become_a_segment(units: Callable[..., Units]) -> None:
+def test_three_boxes_alike_in_a_row_become_a_segment(units: Callable[..., Units], auto: Auto) -> None:
     b = Builder("Net")
     h = b.input()
     for k in range(6):
@@ -88,7 +81,7 @@ def test_three_boxes_alike_in_a_row_become_a_segment(units: Callable[..., Units]
             h = block.returns[0]
         h = b.op("exp", [h]) if k == 2 else h
     b.output(h)
-    count, boxes, reason = _auto(units(b.build()))
+    count, boxes, reason = auto(units(b.build()))
     assert len(boxes) == 6
     assert count == 2 + 2 + 1
     assert "evened" in reason

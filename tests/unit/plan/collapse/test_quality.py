@@ -9,13 +9,7 @@ from torchlens.plan.collapse.quality import choose, readable_band
 from torchlens.plan.collapse.schedule import make_path
 from torchlens.plan.collapse.units import Units
 
-
-def _auto(units: Units) -> tuple[int, list[str], str]:
-    band = readable_band(units.data)
-    choice = choose(make_path(units, band, None), "auto", band)
-    data, cut = units.data, choice.board.cut()
-    boxes = dict.fromkeys(data.modules[data.calls[c].module].address for c in cut.boxed if c is not None)
-    return choice.board.count, list(boxes), choice.reason
+Auto = Callable[[Units], tuple[int, list[str], str]]
 
 
 def test_small_traces_have_a_larger_band() -> None:
@@ -25,8 +19,8 @@ def test_small_traces_have_a_larger_band() -> None:
     assert readable_band(builders.residual(20), tuple(range(50))) == 50
 
 
-def test_a_drawing_within_the_band_is_left_as_it_is(units: Callable[..., Units]) -> None:
-    assert _auto(units(builders.residual(8))) == (44, [], "44 nodes are within the readable band of 50")
+def test_a_drawing_within_the_band_is_left_as_it_is(units: Callable[..., Units], auto: Auto) -> None:
+    assert auto(units(builders.residual(8))) == (44, [], "44 nodes are within the readable band of 50")
 
 
 def test_max_and_levels_pick_their_steps(units: Callable[..., Units]) -> None:

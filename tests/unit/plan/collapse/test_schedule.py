@@ -10,7 +10,7 @@ import pytest
 from tests import builders
 from tests.builders import Builder, Ref
 from torchlens.plan.collapse.quality import choose
-from torchlens.plan.collapse.schedule import level, make_fallback, make_path, one_step
+from torchlens.plan.collapse.schedule import CollapseSchedule, Step, level, make_fallback, make_path, one_step
 from torchlens.plan.collapse.units import Units
 from torchlens.records.trace_data import TraceData
 
@@ -145,3 +145,13 @@ def test_max_evens_out_where_auto_would_leave_less(units: Callable[..., Units]) 
     assert [event for event, _ in path.acts][-2:] == ["box h.1", "even"]
     for mode in ("auto", "max"):
         assert choose(path, mode, 10).board.count == 4
+
+
+@pytest.mark.parametrize("levels", [(0.0, 0.1, 0.104, 0.1042, 0.5, 1.0), (0.0, 0.123457, 0.9999, 1.0)])
+def test_a_level_is_written_with_as_few_digits_as_still_draw_its_step(levels: tuple[float, ...]) -> None:
+    steps = tuple(Step(t, 0, 0, "", (), 0) for t in levels)
+    schedule = CollapseSchedule(steps)
+    written = [schedule.level_of(place) for place in range(len(steps))]
+    assert [schedule.place(level) for level in written] == list(range(len(steps)))
+    assert written[1] == min(k / 100 for k in range(101) if k / 100 >= levels[1])
+    assert written[-1] == 1.0
