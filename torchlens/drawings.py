@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from torchlens.base.errors import fail, heard, warn
 from torchlens.base.files import write_atomically
-from torchlens.plan.collapse.planner import CollapsePlan, planned
+from torchlens.plan.collapse.planner import planned
 from torchlens.plan.collapse.quality import NONE
+from torchlens.plan.collapse.report import CollapsePlan
 from torchlens.plan.collapse.schedule import CollapseSchedule
 from torchlens.plan.pipeline import make_plan, plan_schedule
 from torchlens.render import dot

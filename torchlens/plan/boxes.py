@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from torchlens.plan.collapse.rules import NO_RULES, Verdicts
 from torchlens.plan.focus import OUTSIDE
 from torchlens.plan.graph import PlanBox
 from torchlens.plan.rectangles import Works
+from torchlens.plan.rules import NO_RULES, Verdicts
 from torchlens.plan.select import Selection
 from torchlens.records.trace_data import TraceData
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchlens.records.trace_data import TraceData
 
 if TYPE_CHECKING:
-    from torchlens.plan.collapse.planner import CollapsePlan
+    from torchlens.plan.collapse.report import CollapsePlan
 
 MODULE = "module"
 # A node outside the focused module that feeds it, one that reads from it, and the name of a far source beside a reader.

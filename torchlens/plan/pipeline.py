@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from torchlens.plan.boxes import Frames, boxed_calls, framed_calls
-from torchlens.plan.collapse.board import Cut
+from torchlens.plan.collapse.cut import Cut
 from torchlens.plan.collapse.nodes import capsule_node, frame_of
 from torchlens.plan.collapse.planner import empty_plan, fold_drawing, make_schedule
-from torchlens.plan.collapse.rules import judge, warn_of
 from torchlens.plan.collapse.schedule import CollapseSchedule
 from torchlens.plan.collapse.units import Base
 from torchlens.plan.edges import EdgeDrawer
@@ -17,6 +16,7 @@ from torchlens.plan.graph import MODULE, OUTPUTS, Focus, Plan, PlanNode, Tensor,
 from torchlens.plan.hide import Gaps
 from torchlens.plan.rectangles import Works, close_boxes, find_works
 from torchlens.plan.roll import Groups, group_nodes, node_addresses
+from torchlens.plan.rules import judge, warn_of
 from torchlens.plan.select import Selection, select
 from torchlens.plan.stubs import add_copies
 from torchlens.records.trace_data import TraceData

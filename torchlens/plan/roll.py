@@ -20,7 +20,7 @@ from torchlens.plan.select import Selection
 from torchlens.records.trace_data import TraceData
 
 if TYPE_CHECKING:
-    from torchlens.plan.collapse.board import Cut
+    from torchlens.plan.collapse.cut import Cut
 
 # Characters of a list of calls that is written out.
 RUNS_WIDTH = 40

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from torchlens.base.registry import Registry
 from torchlens.base.text import fill
 from torchlens.base.units import counted
-from torchlens.plan.collapse.planner import CEILING, CollapsePlan
 from torchlens.plan.collapse.quality import AUTO
+from torchlens.plan.collapse.report import CEILING, CollapsePlan
 from torchlens.plan.graph import COPY, Plan
 from torchlens.records.trace_data import TraceData
 from torchlens.scene.channels import Channel

@@ -5,8 +5,8 @@ from __future__ import annotations
 from torchlens.base.text import fill, truncate
 from torchlens.base.units import bytes_text, count_text, counted
 from torchlens.plan.collapse.guard import FALLBACK
-from torchlens.plan.collapse.planner import CEILING, CollapsePlan
 from torchlens.plan.collapse.quality import AUTO
+from torchlens.plan.collapse.report import CEILING, CollapsePlan
 from torchlens.plan.graph import Plan, Tally, tally_module, tally_network
 from torchlens.records.trace_data import TraceData
 from torchlens.scene.caption import PROSE_WIDTH

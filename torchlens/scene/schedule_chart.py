@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torchlens.base.text import truncate
 from torchlens.base.units import ELLIPSIS
 from torchlens.plan.collapse.guard import FALLBACK
-from torchlens.plan.collapse.planner import CollapsePlan
+from torchlens.plan.collapse.report import CollapsePlan
 from torchlens.plan.collapse.schedule import CollapseSchedule, Step
 from torchlens.scene.label_size import text_width
 from torchlens.scene.model import NodeStyle

@@ -88,7 +88,8 @@ def resolve(data: TraceData | None, given: Mapping[str, Any], *, layers: Sequenc
     if data is not None:
         trail = _answered(data, trail)
     own = frozenset(name for name, steps in trail.items() if SettingLayer.of(steps[-1][0]) is SettingLayer.VIEW)
-    evidence.check(data, view, _options(trail), own)
+    if view is not None:
+        evidence.check(data, view.name, view.needs, _options(trail), own)
     trail, left_out = _without_misfits(data, view, trail, own)
     options = _options(trail)
     origin = {name: trail[name][-1][0] if name in trail else UNSET for name in DrawOptions.__dataclass_fields__}

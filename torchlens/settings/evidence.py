@@ -15,7 +15,6 @@ from torchlens.settings.resolvers import first_attention_block, has_attention, s
 if TYPE_CHECKING:
     from torchlens.records.trace_data import TraceData
     from torchlens.settings.options import DrawOptions
-    from torchlens.settings.view import View
 
 _Column = Callable[["TraceData"], Sequence[float | int | None]]
 
@@ -124,25 +123,29 @@ NEEDS: dict[str, Need] = {
 }
 
 
-def check(data: TraceData | None, view: View | None, options: DrawOptions, own: frozenset[str] = frozenset()) -> None:
+def check(
+    data: TraceData | None,
+    view: str,
+    needs: Sequence[str],
+    options: DrawOptions,
+    own: frozenset[str] = frozenset(),
+) -> None:
     """Refuse a view whose subject the trace does not hold. Without a view nothing is refused: the key says it.
 
-    data: None asks only what is known without any; own: the options that no layer above the view set. Only ops count:
-    an input takes no time, and knowing that is no evidence.
+    data: None asks only what is known without any; view, needs: its name, and names of `NEEDS`; own: the options that
+    no layer above the view set. Only ops count: an input takes no time, and knowing that is no evidence.
     Raises: EvidenceError with the code of the need that is not met; EvidenceError[view_source_zero_coverage] when no op
     has a value of another colour source put into the view.
     """
-    if view is None:
-        return
-    for need in map(NEEDS.__getitem__, view.needs):
+    for need in map(NEEDS.__getitem__, needs):
         problem = need.bound if data is None else need.check(Asked(data, options, own))
         if problem is not None:
-            fail(problem.code, f"view={view.name!r} {problem.what}", fix=problem.fix, view=view.name)
+            fail(problem.code, f"view={view!r} {problem.what}", fix=problem.fix, view=view)
     if data is not None and isinstance(options.color_by, str) and options.color_by in SOURCES:
         words, column = FAMILIES[SOURCES[options.color_by]]
         if not _covers(data, column):
-            what = f"view={view.name!r} colours by {options.color_by}, and no op of this trace has {words}"
-            fail("view_source_zero_coverage", what, view=view.name, source=options.color_by)
+            what = f"view={view!r} colours by {options.color_by}, and no op of this trace has {words}"
+            fail("view_source_zero_coverage", what, view=view, source=options.color_by)
 
 
 # -- wishes

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from torchlens.base.errors import fail, heard
-from torchlens.plan.collapse.planner import CollapsePlan, planned
+from torchlens.plan.collapse.planner import planned
 from torchlens.plan.collapse.quality import AUTO, MAX
+from torchlens.plan.collapse.report import CollapsePlan
 from torchlens.plan.pipeline import make_plan, plan_schedule
 from torchlens.render import sheet as render_sheet
 from torchlens.render.rendered import Rendered, Source

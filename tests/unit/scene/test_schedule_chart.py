@@ -9,7 +9,7 @@ import pytest
 from tests import builders
 from tests.builders import Builder
 from torchlens.drawings import draw_trace
-from torchlens.plan.collapse.planner import CollapsePlan
+from torchlens.plan.collapse.report import CollapsePlan
 from torchlens.plan.collapse.schedule import CollapseSchedule
 from torchlens.records.trace_data import TraceData
 from torchlens.scene.schedule_chart import MOST_STEPS, WIDTH, schedule_chart

@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from torchlens.base.errors import warn
-from torchlens.plan.collapse.board import FOLD, Board, Cut
+from torchlens.plan.collapse.board import Board
+from torchlens.plan.collapse.cut import Cut
 from torchlens.plan.collapse.schedule import Path, start_path
 from torchlens.plan.collapse.units import Units
+from torchlens.plan.graph import FOLD
 from torchlens.records.trace_data import TraceData
 from torchlens.settings.deferred import Band
 

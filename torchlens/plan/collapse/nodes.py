@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchlens.base.units import passes_text
-from torchlens.plan.collapse.board import FOLD, OUTPUTS, Capsule, Cut
-from torchlens.plan.graph import PlanNode, Tensor, call_address
+from torchlens.plan.collapse.cut import Capsule, Cut
+from torchlens.plan.graph import FOLD, OUTPUTS, PlanNode, Tensor, call_address
 from torchlens.records.trace_data import TraceData
 
 

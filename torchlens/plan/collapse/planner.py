@@ -6,18 +6,20 @@ Deterministic but for the watchdog, which only stops a planner that runs far pas
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from torchlens.base.errors import fail, warn
 from torchlens.plan.collapse import guard
-from torchlens.plan.collapse.board import FOLD, OUTPUTS, SEGMENT, Board, Capsule, Cut
+from torchlens.plan.collapse.board import Board
 from torchlens.plan.collapse.budget import Values, fit
+from torchlens.plan.collapse.cut import Capsule, Cut
 from torchlens.plan.collapse.nodes import capsule_name
 from torchlens.plan.collapse.quality import AUTO, MAX, NONE, choose, readable_band
+from torchlens.plan.collapse.report import CEILING, CollapsePlan, Gathered
 from torchlens.plan.collapse.schedule import CollapseSchedule, Path, make_fallback, make_path, one_step
 from torchlens.plan.collapse.units import Base, Units, count_units
+from torchlens.plan.graph import FOLD, OUTPUTS, SEGMENT
 from torchlens.settings.compose import DrawRequest
 from torchlens.settings.deferred import Band
 from torchlens.settings.evidence import ADDITIVE, FAMILIES, SOURCES
@@ -25,47 +27,11 @@ from torchlens.settings.limits import load_limits
 
 # A drawing of this share of the full one, and above the band, is hardly folded.
 NEAR_FULL = 0.80
-CEILING = "collapse_ops_ceiling"
 BUDGET = "budget"
 # Options that decide what there is to fold.
 _CONTEXT = (
     "rolled", "depth", "module", "show_buffers", "show_orphans", "show_containers", "fold_repeats", "collapse_rules",
 )  # fmt: skip
-
-
-class Gathered(NamedTuple):
-    """Nodes drawn as one. name: the id of the node; members: addresses of blocks, or labels of ops and outputs."""
-
-    name: str
-    members: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CollapsePlan:
-    """How a drawing was folded.
-
-    mode: the request's `collapse=`, `budget` where a view wants a number of nodes; context: the options it was planned
-    under; planner: quality, linear_fallback or none; nodes: drawn, and total: in the full drawing; collapsed: addresses
-    of the modules drawn as one node, those in folds and segments among them; folds, segments, bundles: nodes that stand
-    for several; reason: why this one; manifest: where the page is above its band, what could be opened and how; level:
-    the level of the schedule that was used, 0 if nothing but repeats is folded, None without a schedule; depth: the
-    level of the module tree instead.
-    """
-
-    mode: str | float
-    context: Mapping[str, object]
-    planner: str
-    nodes: int
-    total: int
-    collapsed: tuple[str, ...]
-    folds: tuple[Gathered, ...]
-    segments: tuple[Gathered, ...]
-    bundles: tuple[Gathered, ...]
-    reason: str
-    manifest: tuple[Mapping[str, Any], ...] = ()
-    band: int = 0
-    level: float | None = None
-    depth: int | None = None
 
 
 class Folded(NamedTuple):

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from torchlens.base.units import counted
-from torchlens.plan.collapse.board import FOLD, Board, Capsule
+from torchlens.plan.collapse.board import Board
+from torchlens.plan.collapse.cut import Capsule
 from torchlens.plan.collapse.evening import even
 from torchlens.plan.collapse.runs import CHAIN, FAN, LEAST_RUN, Kinship, Run
 from torchlens.plan.collapse.segments import bundles, condense
 from torchlens.plan.collapse.units import Candidate, Units
+from torchlens.plan.graph import FOLD
 
 # A run that hides at least this share of the drawing folds as soon as its last member is a box.
 LARGE_RUN = 0.50

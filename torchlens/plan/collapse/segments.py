@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from torchlens.plan.collapse.board import OUTPUTS, SEGMENT, Board, Capsule
+from torchlens.plan.collapse.board import Board
+from torchlens.plan.collapse.cut import Capsule
 from torchlens.plan.collapse.runs import LEAST_RUN, Kinship, Run
 from torchlens.plan.collapse.units import Units
+from torchlens.plan.graph import OUTPUTS, SEGMENT
 from torchlens.records.ops import ArgRef
 
 # A segment hides at most this share of the drawing, so that it does not become the whole of it.

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from torchlens.plan.collapse.rules import NO_RULES, Verdicts
 from torchlens.plan.rectangles import Works, is_read_inside
 from torchlens.plan.roll import Groups
+from torchlens.plan.rules import NO_RULES, Verdicts
 from torchlens.plan.select import Selection
 from torchlens.records.modules import ModuleRecord
 from torchlens.records.trace_data import TraceData

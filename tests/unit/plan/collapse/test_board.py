@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from tests import builders
 from tests.builders import Builder, Ref
-from torchlens.plan.collapse.board import FOLD, SEGMENT, Board, Capsule
+from torchlens.plan.collapse.board import Board
+from torchlens.plan.collapse.cut import Capsule
 from torchlens.plan.collapse.units import Units
+from torchlens.plan.graph import FOLD, SEGMENT
 from torchlens.records.trace_data import TraceData
 
 

@@ -15,7 +15,7 @@ from tests.honesty import make
 from torchlens.base.errors import ConfigError, TorchLensWarning
 from torchlens.plan import make_plan
 from torchlens.plan.collapse import guard
-from torchlens.plan.collapse.planner import CEILING
+from torchlens.plan.collapse.report import CEILING
 from torchlens.plan.collapse.units import Units
 from torchlens.plan.graph import Plan
 from torchlens.plan.pipeline import plan_schedule

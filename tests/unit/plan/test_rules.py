@@ -10,9 +10,9 @@ import pytest
 
 from tests.builders import Builder
 from torchlens.base.errors import TorchLensWarning
-from torchlens.plan.collapse.rules import Verdicts, judge
 from torchlens.plan.focus import call_levels
 from torchlens.plan.graph import Plan
+from torchlens.plan.rules import Verdicts, judge
 from torchlens.plan.select import select
 from torchlens.records.trace_data import TraceData
 from torchlens.settings.rules import check_rules, read_rules
