@@ -13,9 +13,14 @@ from __future__ import annotations
 import argparse
 import gc
 import math
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
+
+# The graphs are those of the tests, which are found from the root only.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.builders import Builder, Ref
 from tests.random_traces import random_trace

@@ -117,3 +117,18 @@ def test_anchors_of_the_costs_page_that_code_names_exist():
     for path in (ROOT / "torchlens").rglob("*.py"):
         for anchor in re.findall(r"docs/costs\.md#([\w-]+)", path.read_text(encoding="utf-8")):
             assert anchor in anchors, f"{path.name}: {anchor}"
+
+
+BENCHMARKS = [
+    path
+    for path in sorted((ROOT / "benchmarks").glob("*.py"))
+    if "argparse.ArgumentParser" in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
+def test_benchmarks_start_from_anywhere(path, tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(path), "--help"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
