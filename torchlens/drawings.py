@@ -17,7 +17,7 @@ from torchlens.base.errors import fail, heard, warn
 from torchlens.base.files import write_atomically
 from torchlens.plan.collapse.planner import planned
 from torchlens.plan.collapse.quality import NONE
-from torchlens.plan.collapse.report import CollapsePlan
+from torchlens.plan.collapse.report import CEILING, CollapsePlan
 from torchlens.plan.collapse.schedule import CollapseSchedule
 from torchlens.plan.pipeline import make_plan, plan_schedule
 from torchlens.render import dot
@@ -174,12 +174,14 @@ def draw_trace(
     layers: Sequence[Layer] = (),
     record_of: RecordOf | None = None,
     source: TraceData | None = None,
+    beside: Path | None = None,
 ) -> Drawing:
     """Draw a trace.
 
     path: file to write, None for none; given: the keywords as written; layers: further (label, options) of collapse,
     encoding and figure files; record_of: what `node_spec_fn` is told about a node, by default its plain record; source:
-    the records that the drawing remembers weakly, by default those given.
+    the records that the drawing remembers weakly, by default those given; beside: the file into which the caller saves
+    the drawing if path is None.
     Raises: whatever `prepare` raises, the codes of missing evidence, `graph_too_large`, and the codes of the engine.
     """
     with heard() as warnings:
@@ -204,24 +206,27 @@ def draw_trace(
 
         drawing = make(scene, request) if options.fit_width is None else _fit(make, scene, request, options.fit_width)
         if plan.collapse is not None and plan.collapse.manifest:
-            _disclose(plan.collapse, target)
+            _disclose(plan.collapse, target, beside)
     return drawing._finished(warnings)
 
 
-def _disclose(plan: CollapsePlan, target: Path | None) -> None:
+def _disclose(plan: CollapsePlan, path: Path | None, beside: Path | None) -> None:
     """Say what could be opened on a page that is above the readable band, in a file beside the figure if there is one.
 
+    A file that the caller writes is called by its name alone, for he knows where it is.
     Warns: collapse_expansion_manifest.
     """
-    what = f"the page has {plan.nodes} nodes, more than the readable {plan.band}"
-    if target is None:
-        what, place = f"{what}; drawing.collapse_plan.manifest lists what can be opened", None
-    else:
+    what, target, place = f"the page has {plan.nodes} nodes, more than the readable {plan.band}", path or beside, None
+    if target is not None:
         place = target.with_name(f"{target.name}.expansion.json")
         units = [dict(row) for row in plan.manifest]
         text = json.dumps({"schema": "torchlens_expansion_manifest_v1", "units": units}, indent=1)
         write_atomically(place, text.encode() + b"\n")
-        what = f"{what}; {place} lists what can be opened"
+        what = f"{what}; {place if path else place.name} lists what can be opened"
+    elif plan.reason == CEILING:  # such a plan is refused
+        what = f"{what}; drawn with a path, a file beside the figure lists what can be opened"
+    else:
+        what = f"{what}; drawing.collapse_plan.manifest lists what can be opened"
     warn("collapse_expansion_manifest", what, nodes=plan.nodes, band=plan.band, path=place)
 
 

@@ -14,6 +14,7 @@ from torchlens.render.engine import require_engine
 from torchlens.render.fonts import load_fonts
 from torchlens.render.paths import INLINE_FORMAT, plan_output
 from torchlens.settings.compose import DrawRequest, Layer, resolve
+from torchlens.settings.evidence import check_bound
 from torchlens.settings.options import DrawOptions
 
 AnyPath = str | PathLike[str]
@@ -22,12 +23,15 @@ VALUE_WIDTH = 100
 
 
 def prepare(path: AnyPath | None, given: Mapping[str, object], *, layers: Sequence[Layer] = ()) -> DrawRequest:
-    """Refuse before a model runs what can be refused without a trace: keywords, path, format, engine, font.
+    """Refuse before a model runs what can be refused without a trace: keywords, view, path, format, engine, font.
 
-    Raises: TypeError for an unknown keyword; the code of a wrong value; InvalidArgumentError[file_format_invalid,
-    file_format_conflict, output_path_invalid, pdf_font_invalid]; EngineError[render_engine_unavailable].
+    Raises: TypeError for an unknown keyword; the code of a wrong value; that of `evidence.check_bound`;
+    InvalidArgumentError[file_format_invalid, file_format_conflict, output_path_invalid, pdf_font_invalid];
+    EngineError[render_engine_unavailable].
     """
     request = resolve(None, given, layers=layers)
+    if request.view is not None:
+        check_bound(request.view.name, request.view.needs)
     check_output(path, request.options)
     return request
 

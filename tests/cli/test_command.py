@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import torchlens
 
 ROOT = Path(torchlens.__file__).parents[1]
@@ -48,6 +50,16 @@ def test_help_and_version_import_nothing_heavy(tmp_path: Path) -> None:
 def test_explain_and_refusals_do_without_torch(tmp_path: Path) -> None:
     words = ["explain=true", "figures=tour", "draw.color_by=null"]
     assert _imported(words, ("torch", "rich", "transformers", "torchvision", *DRAWING), tmp_path) == []
+
+
+def test_completion_knows_the_names_of_a_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine" / "views").mkdir(parents=True)
+    (tmp_path / "mine" / "views" / "mine.yaml").write_text("question: q\nextends: speed\n")
+    for folder, names in (("mine", ["view=memory", "view=mine"]), ("nowhere", ["view=memory"])):
+        monkeypatch.setenv("COMP_LINE", line := f"torchlens --config-dir {folder} view=m")
+        monkeypatch.setenv("COMP_POINT", str(len(line)))
+        done = _python("-m", "torchlens.run", "-sc", "query=bash", cwd=tmp_path)
+        assert done.stdout.split() == names, done.stderr
 
 
 def test_the_default_run_writes_into_a_dated_folder(tmp_path: Path) -> None:

@@ -103,6 +103,16 @@ def test_a_failing_job_of_a_multirun_is_exit_code_1(run: Any) -> None:
     ]
 
 
+def test_a_view_that_no_trace_can_serve_fails_its_job_only(run: Any) -> None:
+    result = run("-m", "model=mlp", "view=interventions,overview", "out=o", "formats=[dot]")
+    assert result.code == 1
+    assert "o/model-mlp_view-overview/main.dot" in result.out.split()
+    (line,) = [line for line in result.err.splitlines() if line.startswith("failed ")]
+    assert "model-mlp_view-interventions/main: [surgery_evidence_missing] view='interventions' is about edits" in line
+    assert result.err.count("recording mlp") == 1  # no model runs for a figure that cannot be
+    assert _manifest("o/model-mlp_view-interventions")["status"] == "failed"
+
+
 def test_documentation_figures_have_fixed_paths_and_facts(run: Any) -> None:
     assert run("output=docs", "figures=one", "model=mlp", "formats=[svg]").code == 0
     folder = Path("docs/images/one")

@@ -95,6 +95,8 @@ def test_a_killed_worker_of_submitit_is_run_again_alone(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "model.factory.width-3 did not finish and is run again" in done.stderr
     assert _ends(done.stderr) == {FIGURES.format(2): "ok", FIGURES.format(3): "ok"}
+    # Jobs print into log files; what they wrote is told all the same.
+    assert done.stdout.split() == [f"o/{FIGURES.format(2)}", f"o/{FIGURES.format(3)}", "o/index.html"]
 
 
 # -- in this process

@@ -17,6 +17,7 @@ import torchlens as tl
 from tests import builders
 from torchlens.base.errors import TorchLensWarning, UnavailableError
 from torchlens.drawings import draw_trace
+from torchlens.examples.decoder import Decoder
 from torchlens.records.trace_data import TraceData
 from torchlens.settings.limits import Limits, load_limits
 
@@ -55,6 +56,23 @@ def test_the_schedule_is_there_in_every_mode(trace: tl.Trace) -> None:
     assert (steps[0].t, steps[-1].t) == (0.0, 1.0)
     assert steps[0].visible_count == 30 * 6 + 2
     assert all(len(a.collapsed_addresses) <= len(b.collapsed_addresses) for a, b in pairwise(steps))
+
+
+def test_level_0_is_a_plan_that_folds_nothing(trace: tl.Trace) -> None:
+    plan = trace.draw(collapse=0).collapse_plan
+    assert (plan.mode, plan.planner, plan.nodes, plan.total, plan.level) == (0.0, "none", 182, 182, 0.0)
+    assert (plan.collapsed, plan.band) == ((), trace.draw(collapse="auto").collapse_plan.band)
+    assert trace.draw(collapse=0, module="0").collapse_plan.band == 50
+
+
+@pytest.mark.parametrize("options", [{"depth": 1}, {"collapse_rules": [{"address": "body", "do": "fold"}]}])
+def test_the_schedule_counts_outputs_that_are_bundled_from_the_start(options: dict[str, Any]) -> None:
+    trace = tl.trace(Decoder(width=4, heads=2, blocks=3).eval(), torch.zeros(1, 4, dtype=torch.long), save="none")
+    schedule = trace.draw(**options).collapse_schedule
+    for t in (0.0, 0.01, 0.5, 1.0):
+        drawing = trace.draw(collapse=t, **options)
+        assert len(drawing._scene.nodes) == drawing.collapse_plan.nodes == schedule.at(t).visible_count
+        assert bool(drawing.collapse_plan.bundles) == (t > 0)
 
 
 def test_no_plan_without_collapse(trace: tl.Trace) -> None:
@@ -171,6 +189,15 @@ def test_a_trace_too_large_to_plan_refuses_its_plan(limits: Callable[..., None],
     assert {unit["hidden_ops"] for unit in written} == {5}
     opened = draw_trace(data, None, written[0]["draw"])
     assert len([node for node in opened._scene.nodes if node.name.startswith(("linear", "relu", "add"))]) >= 4
+
+
+def test_without_a_path_no_refused_plan_is_pointed_to(limits: Callable[..., None]) -> None:
+    limits(max_units=5, pathological_factor=2)
+    with pytest.warns(TorchLensWarning, match="collapse_expansion_manifest.*drawn with a path") as told:
+        drawing = draw_trace(builders.residual(60), None, {"collapse": "auto"})
+    assert not any("collapse_plan" in str(warning.message) for warning in told)
+    with pytest.raises(UnavailableError, match="collapse_plan_unavailable"):
+        _ = drawing.collapse_plan
 
 
 def test_a_fallback_above_the_band_comes_with_a_list_of_what_can_be_opened(

@@ -35,7 +35,8 @@ def make_plan(data: TraceData, request: DrawRequest) -> Plan:
     full, focus, boundary = full_drawing(data, request)
     warn_of(data, full.rules, of_unused=_is_for_this(request))
     selection, works, levels, boxed, groups = full.selection, full.works, full.levels, full.boxed, full.groups
-    folded = fold_drawing(full, request, focus.members if focus else None)
+    about = focus.members if focus else None
+    folded = fold_drawing(full, request, about)
     if folded is not None:
         works, boxed = folded.cut.fold_works(works), folded.cut.boxed
         groups = group_nodes(data, selection, works, boxed, options.rolled, boundary, folded.cut)
@@ -44,7 +45,7 @@ def make_plan(data: TraceData, request: DrawRequest) -> Plan:
     nodes = _make_nodes(data, selection, works, boxed, groups, frames, folded.cut if folded else None)
     gaps = Gaps(data, selection, groups.owner, lambda node: groups.tail(node) >= 0)
     edges = EdgeDrawer(data, selection, groups, nodes, boxed, options.rolled, gaps).draw()
-    collapse = folded.plan if folded else empty_plan(request, len(nodes))
+    collapse = folded.plan if folded else empty_plan(data, request, len(nodes), about)
     left_out = tuple(sorted(gaps.ops))
     return add_copies(Plan(options.rolled, tuple(nodes), tuple(edges), frames.finish(), focus, collapse, left_out))
 

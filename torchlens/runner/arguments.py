@@ -50,7 +50,7 @@ def read(argv: Sequence[str]) -> Arguments:
             continue
         name, equals, value = word.partition("=")
         if name in _VALUED:
-            _take(found, _VALUED[name], value if equals else _next(name, words))
+            _take(found, _VALUED[name], value if equals else _next(_VALUED[name], words))
         elif name in _SWITCHES and not equals:
             _switch(found, _SWITCHES[name])
         else:
@@ -65,6 +65,8 @@ def read(argv: Sequence[str]) -> Arguments:
 
 def _next(name: str, words: list[str]) -> str:
     if not words or words[0].startswith("-"):
+        if name == "--info":
+            return "all"  # as Hydra reads it
         fail("config_invalid", f"{name} needs a value", fix="see --help")
     return words.pop(0)
 

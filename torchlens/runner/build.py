@@ -15,7 +15,7 @@ from hydra.utils import instantiate
 from torch import nn
 
 from torchlens.base.errors import TorchLensError, causes, error, fail, first_line, nearest
-from torchlens.runner.inputs import Arguments, arguments
+from torchlens.runner.inputs import Arguments, arguments, why_unreadable
 from torchlens.runner.names import locate, origin
 from torchlens.runner.spec import ModelSpec, check_origin, missing_package, targets
 from torchlens.settings.capture_options import CaptureOptions
@@ -114,7 +114,7 @@ def _load_weights(spec: ModelSpec, model: nn.Module, path: str) -> None:
     try:
         state = _read_weights(path)
     except Exception as exc:
-        what = f"{place} cannot be read: {type(exc).__name__}: {first_line(exc)}"
+        what = f"{place} cannot be read: {why_unreadable(exc)}"
         raise error("model_checkpoint_invalid", what, path=path) from exc
     for key in ("state_dict", "model"):
         if isinstance(state, Mapping) and isinstance(state.get(key), Mapping):

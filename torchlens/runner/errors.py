@@ -113,7 +113,7 @@ def check_choices(
 ) -> None:
     """Refuse what Hydra would refuse at length: names that a group does not have, and lists of values without -m.
 
-    Raises: UnknownNameError[config_name_unknown], UnavailableError[collapse_unavailable], ConfigError[config_invalid].
+    Raises: UnknownNameError[config_name_unknown], ConfigError[config_invalid].
     """
     for override, text in zip(overrides, texts, strict=True):
         key = override.key_or_group

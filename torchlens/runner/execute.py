@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchlens.base.errors import TorchLensError, TorchLensWarning, heard
+from torchlens.base.errors import EvidenceError, TorchLensError, TorchLensWarning, heard
 from torchlens.drawings import Drawing, draw_trace
 from torchlens.render import png
 from torchlens.render.rendered import Rendered
@@ -26,6 +26,7 @@ from torchlens.runner.progress import Reporter
 from torchlens.runner.timings import FrozenTimings
 from torchlens.scene.node_spec import has_hooks
 from torchlens.settings.channel_checks import measures, shows_times
+from torchlens.settings.evidence import check_bound
 from torchlens.viz.sheets import draw_legend, draw_schedule
 from torchlens.viz.subjects import record_of
 
@@ -117,6 +118,9 @@ def _draw_all(figures: list[Figure], place: _Place) -> None:
     from torchlens.runner.build import record_trace  # brings torch, which planning and help do without
 
     entries, reporter, model = place.entries, place.reporter, figures[0].model
+    figures = [figure for figure in figures if _possible(figure, place)]
+    if not figures:
+        return
     if model is None:
         for figure in figures:
             _draw_one(figure, None, place)
@@ -144,6 +148,18 @@ def _draw_all(figures: list[Figure], place: _Place) -> None:
         _draw_one(figure, trace, place, notes if shows_times(figure.request.options) else "")
 
 
+def _possible(figure: Figure, place: _Place) -> bool:
+    """Whether some trace can serve the view of the figure; else it fails, and no model runs for it."""
+    view = figure.request.view
+    try:
+        if view is not None:
+            check_bound(view.name, view.needs)
+    except EvidenceError as exc:
+        _failed(figure, exc, place.entries, place.reporter)
+        return False
+    return True
+
+
 def _draw_one(figure: Figure, trace: Trace | None, place: _Place, notes: str = "") -> None:
     """Draw a figure, or note why it failed."""
     place.reporter.step(f"drawing {figure.name}")
@@ -161,7 +177,7 @@ def _draw(figure: Figure, trace: Trace | None, place: _Place, notes: str) -> Non
     given = {**figure.given, "open_viewer": False}
     if notes:
         given["caption"] = "\n".join(part for part in (options.caption, notes) if part)
-    drawing = _made(figure, trace, given)
+    drawing = _made(figure, trace, given, folder)
     if isinstance(drawing, Drawing):
         entry["options"].update(records.answers(figure, drawing))
     for name, file_format in zip(figure.files, figure.formats, strict=True):
@@ -185,14 +201,16 @@ def _draw(figure: Figure, trace: Trace | None, place: _Place, notes: str) -> Non
         drawing.show()
 
 
-def _made(figure: Figure, trace: Trace | None, given: Mapping[str, Any]) -> Rendered:
+def _made(figure: Figure, trace: Trace | None, given: Mapping[str, Any], folder: Path) -> Rendered:
     """The figure that its kind calls for."""
     if trace is None:
         return draw_legend(None, given, layers=figure.layers)
     if figure.kind == SCHEDULE:
         return draw_schedule(trace.data, None, given, layers=figure.layers)
     noted = annotated(trace, figure.notes)
-    return draw_trace(noted.data, None, given, layers=figure.layers, record_of=record_of(noted))
+    first = folder / figure.files[0]
+    _make(first.parent)
+    return draw_trace(noted.data, None, given, layers=figure.layers, record_of=record_of(noted), beside=first)
 
 
 def _too_large(drawing: Rendered, dpi: int | None) -> str:

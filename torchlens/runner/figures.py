@@ -22,7 +22,7 @@ from torchlens.settings.layers import check_draw, check_keys, load_draw, refuse
 from torchlens.settings.plain import is_list, is_mapping
 from torchlens.settings.theme import DEFAULT, Theme, load_theme
 from torchlens.settings.view import PLAIN, View, load_view
-from torchlens.settled import prepare
+from torchlens.settled import check_output
 
 FIGURE_KEYS = ("model", "input", "view", "theme", "collapse", "encoding", "draw", "annotate", "path", "kind")
 GROUPS = FIGURE_KEYS[:6]
@@ -106,7 +106,8 @@ class Figure:
 def plan_figures(run: Run, entries: Mapping[str, Any]) -> tuple[Figure, ...]:
     """All figures of a job, in order. Everything that can be refused without a model is refused here.
 
-    Raises: the codes of the loaders, of `read_model` and of `settled.prepare`; ConfigError[figure_path_conflict].
+    A view that no trace can serve is no fault of the configuration: its figure fails, and the others are drawn.
+    Raises: the codes of the loaders, of `read_model` and of `settled.check_output`; ConfigError[figure_path_conflict].
     """
     if not entries:
         fail("config_invalid", "figures names no figure", fix="choose figures=one or figures=tour")
@@ -135,7 +136,7 @@ def plan_figure(run: Run, name: str, entry: object) -> Figure:
     own = request.options.file_format
     formats = (check_format(own),) if own is not None else run.formats
     for file_format in formats:
-        prepare(None, {**given, "file_format": file_format}, layers=layers)
+        check_output(None, resolve(None, {**given, "file_format": file_format}, layers=layers).options)
     return Figure(
         name=name,
         model=_model(where, choices["model"], choices["input"], run) if "model" in choices else None,

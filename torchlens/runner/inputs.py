@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -189,6 +190,13 @@ def _tokens(text: str, model: nn.Module, tokenizer: Any) -> Arguments:
 
 
 # -- files
+def why_unreadable(exc: Exception) -> str:
+    """Why a file of tensors was refused. torch advises to run the code in it, which is not for us to say."""
+    if isinstance(exc, UnpicklingError):
+        return "it is damaged or holds more than tensors, and no code in it is run"
+    return f"{type(exc).__name__}: {first_line(exc)}"
+
+
 def _load(path: str, key: str) -> Any:
     """Tensors of a file: `.npy`, or `.pt` without any code in it."""
     try:
@@ -198,5 +206,5 @@ def _load(path: str, key: str) -> Any:
             return torch.from_numpy(numpy.load(path, allow_pickle=False))
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as exc:
-        what = f"{key}={path!r} cannot be read: {type(exc).__name__}: {first_line(exc)}"
+        what = f"{key}={path!r} cannot be read: {why_unreadable(exc)}"
         raise error("input_file_unreadable", what, path=path) from exc

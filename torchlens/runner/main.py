@@ -12,6 +12,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 TRACEBACKS = "HYDRA_FULL_ERROR"
+_COMPLETION = "--shell-completion"
 # A disk that is full, or takes no more of this user.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
@@ -221,7 +223,21 @@ def _act(found: Arguments, jobs: list[Job], texts: list[list[str]], hydra: Any) 
         if not refused:
             raise
         return FAILED
-    return _tell(planned, sweep.endings(planned, launched, problems), keys)
+    endings = sweep.endings(planned, launched, problems)
+    if found.multirun and sweep.launcher_name(cfg.hydra).startswith("submitit"):
+        _tell_paths(launched, endings)
+    return _tell(planned, endings, keys)
+
+
+def _tell_paths(launched: Sequence[Planned], endings: Sequence[Ending]) -> None:
+    """The files written by jobs whose own output went into log files."""
+    from torchlens.runner import progress
+
+    folders = {item.name: item.folder for item in launched}
+    for ending in endings:
+        if ending.status == "ok":
+            for file in ending.files:
+                progress.say(progress.shown(folders[ending.folder] / file))
 
 
 def _run_here(found: Arguments, launched: Sequence[Planned], problems: dict[str, str]) -> None:
@@ -324,6 +340,9 @@ def _hydra_only(found: Arguments) -> int:
     from torchlens.runner.errors import RECOGNISED, translate
     from torchlens.settings import catalog
 
+    if _COMPLETION in found.hydra and (line := os.environ.get("COMP_LINE")):  # the command that is being written
+        with suppress(TorchLensError):
+            found.config_dirs += filter(os.path.isdir, arguments.read(line.split()[1:]).config_dirs)
     _prepare(found)
     before, full = sys.argv, os.environ.get(TRACEBACKS)
     sys.argv = [before[0], *found.hydra, *(["--multirun"] if found.multirun else []), "--", *found.overrides]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchlens.base.errors import heard, warn
+from torchlens.base.text import truncate
 from torchlens.runner import manifest as records
 from torchlens.runner.execute import THREADS
 from torchlens.runner.figures import MANIFEST
@@ -126,7 +127,7 @@ def _launch_all(
             break
         batch = waiting
         if batch:
-            print(f"torchlens: {len(batch)} jobs had not begun and are launched again", file=sys.stderr)
+            print(f"torchlens: launched again, as they had not begun: {len(batch)} of the jobs", file=sys.stderr)
     for item in begun:
         print(f"torchlens: {item.name} did not finish and is run again", file=sys.stderr)
         _launch_batch([item], launcher, extra, start, problems)
@@ -150,7 +151,7 @@ def _launch_batch(
         raise unwritable(exc) from exc
     except Exception as exc:  # noqa: BLE001 - jobs never raise; this is a launcher whose worker died
         text = " ".join(str(exc).split())
-        print(f"torchlens: a worker process was lost: {type(exc).__name__}: {text[:200]}", file=sys.stderr)
+        print(f"torchlens: a worker process was lost: {type(exc).__name__}: {truncate(text, 200)}", file=sys.stderr)
         if os.environ.get(TRACEBACKS) == "1":
             traceback.print_exception(exc)
     return True

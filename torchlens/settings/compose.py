@@ -75,7 +75,7 @@ def resolve(data: TraceData | None, given: Mapping[str, Any], *, layers: Sequenc
 
     given: exactly the keywords written, `view` and `theme` among them as name, mapping or loaded value; layers: further
     (label, options) of collapse, encoding and figure files, in any order; data: None leaves out what only a trace can
-    answer: settings of a view by resolver, and most evidence.
+    answer: settings of a view by resolver, and evidence.
     Raises: TypeError for an unknown keyword; an option's code for a wrong value; the codes of `evidence.check`.
     """
     check_keywords(given)
@@ -88,7 +88,7 @@ def resolve(data: TraceData | None, given: Mapping[str, Any], *, layers: Sequenc
     if data is not None:
         trail = _answered(data, trail)
     own = frozenset(name for name, steps in trail.items() if SettingLayer.of(steps[-1][0]) is SettingLayer.VIEW)
-    if view is not None:
+    if view is not None and data is not None:
         evidence.check(data, view.name, view.needs, _options(trail), own)
     trail, left_out = _without_misfits(data, view, trail, own)
     options = _options(trail)

@@ -6,7 +6,7 @@ Refuses a view without its subject, and names the wishes that are left out. Deci
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from torchlens.base.errors import fail, warn
 from torchlens.records.nonfinite import Nonfinite
@@ -69,7 +69,7 @@ def _any_of(family: str) -> Need:
     def check(asked: Asked) -> Problem | None:
         if _covers(asked.data, column):
             return None
-        return Problem("view_headline_evidence_missing", f"is about {words}, and no op of this trace has any")
+        return Problem("view_headline_evidence_missing", f"is about {words}, and no op of this trace has any", _ELSE)
 
     return Need(check)
 
@@ -78,7 +78,7 @@ def _shapes(asked: Asked) -> Problem | None:
     outs = asked.data.nodes.outs
     if any(spec.shape is not None for i in asked.data.op_indexes for spec in outs[i]):
         return None
-    return Problem("view_headline_evidence_missing", "is about shapes, and no op of this trace has any")
+    return Problem("view_headline_evidence_missing", "is about shapes, and no op of this trace has any", _ELSE)
 
 
 def _detail(asked: Asked) -> Problem | None:
@@ -123,8 +123,19 @@ NEEDS: dict[str, Need] = {
 }
 
 
+def check_bound(view: str, needs: Sequence[str]) -> None:
+    """Refuse a view that no trace can serve, before there is one. Raises: EvidenceError with the code of the need."""
+    for problem in (NEEDS[name].bound for name in needs):
+        if problem is not None:
+            _refuse(view, problem)
+
+
+def _refuse(view: str, problem: Problem) -> NoReturn:
+    fail(problem.code, f"view={view!r} {problem.what}", fix=problem.fix, view=view)
+
+
 def check(
-    data: TraceData | None,
+    data: TraceData,
     view: str,
     needs: Sequence[str],
     options: DrawOptions,
@@ -132,16 +143,16 @@ def check(
 ) -> None:
     """Refuse a view whose subject the trace does not hold. Without a view nothing is refused: the key says it.
 
-    data: None asks only what is known without any; view, needs: its name, and names of `NEEDS`; own: the options that
-    no layer above the view set. Only ops count: an input takes no time, and knowing that is no evidence.
+    view, needs: its name, and names of `NEEDS`; own: the options that no layer above the view set. Only ops count: an
+    input takes no time, and knowing that is no evidence.
     Raises: EvidenceError with the code of the need that is not met; EvidenceError[view_source_zero_coverage] when no op
     has a value of another colour source put into the view.
     """
     for need in map(NEEDS.__getitem__, needs):
-        problem = need.bound if data is None else need.check(Asked(data, options, own))
+        problem = need.check(Asked(data, options, own))
         if problem is not None:
-            fail(problem.code, f"view={view!r} {problem.what}", fix=problem.fix, view=view)
-    if data is not None and isinstance(options.color_by, str) and options.color_by in SOURCES:
+            _refuse(view, problem)
+    if isinstance(options.color_by, str) and options.color_by in SOURCES:
         words, column = FAMILIES[SOURCES[options.color_by]]
         if not _covers(data, column):
             what = f"view={view!r} colours by {options.color_by}, and no op of this trace has {words}"
@@ -162,14 +173,19 @@ def shows_saved(options: DrawOptions) -> bool:
     return options.show_saved_for_backward or "saved" in (options.node_label_fields or ())
 
 
+# `tl.draw` records without gradients, so that only a trace of one's own holds what autograd kept.
+_MEASURED = "tl.trace(..., capture=tl.options.CaptureOptions(saved_for_backward=True))"
+
+
 def _saved(data: TraceData | None, options: DrawOptions) -> Lack | None:
     if data is None or not shows_saved(options):
         return None
     if data.saved_for_backward is None:
-        fix = "record with tl.trace(..., capture=tl.options.CaptureOptions(saved_for_backward=True))"
-        return Lack("saved for backward: not measured", fix)
+        return Lack("saved for backward: not measured", f"record with {_MEASURED}")
     if not data.saved_for_backward and not _has_gradients(data):
-        return Lack("saved for backward: recorded without gradients", "record outside torch.no_grad()")
+        return Lack(
+            "saved for backward: recorded without gradients", f"record outside torch.no_grad(), with {_MEASURED}"
+        )
     return None
 
 

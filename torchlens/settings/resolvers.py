@@ -121,7 +121,7 @@ def _holders(data: TraceData) -> set[int]:
         func = data.nodes.func[i]
         if func in FUNCTIONS or (func == SOFTMAX and _is_in_attention(data, module)):
             _add_with_parents(data, module, found)
-    for module in data.modules[1:]:
+    for module in data.modules:
         if _is_subject(data, module):
             _add_with_parents(data, module.parent or 0, found)
     return {index for index in found if data.modules[index].calls}

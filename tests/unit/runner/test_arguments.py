@@ -36,6 +36,10 @@ def test_both_spellings_of_a_multirun_are_one() -> None:
     assert found.overrides == ["a=1,2"]
 
 
+def test_info_alone_is_all_of_it() -> None:
+    assert read(["--info"]).hydra == read(["-i", "all"]).hydra == ["--info", "all"]
+
+
 def test_help_and_version() -> None:
     assert read(["-h"]).help
     assert read(["view=speed", "--help"]).help

@@ -111,6 +111,18 @@ def test_missing_evidence_fails_one_figure_only(tmp_path: Path) -> None:
     assert figures["b"]["error"]["code"] == "view_headline_evidence_missing"
 
 
+def test_a_page_above_the_band_comes_with_a_list_of_what_can_be_opened(tmp_path: Path) -> None:
+    large = {"model": "decoder", "collapse": "auto", "draw": {"rolled": True}, "path": "deep/er"}
+    assert execute.execute(_job({"a": large, "b": {}}, formats=("dot", "svg")), tmp_path)
+    written = json.loads((tmp_path / "deep" / "er.dot.expansion.json").read_text())
+    assert written["schema"] == "torchlens_expansion_manifest_v1"
+    assert [unit["draw"] for unit in written["units"]] == [{"module": "body"}]
+    (warning,) = _manifest(tmp_path)["figures"]["a"]["warnings"]
+    assert warning["code"] == "collapse_expansion_manifest"
+    assert "; er.dot.expansion.json lists" in warning["text"]
+    assert [path.name for path in tmp_path.rglob("*.expansion.json")] == ["er.dot.expansion.json"]
+
+
 def test_the_manifest_tells_what_was_drawn(tmp_path: Path) -> None:
     execute.execute(
         _job({"a": {"view": "speed", "path": "deep/er"}}, explicit={"color_by": None}, theme=Choice("paper")), tmp_path

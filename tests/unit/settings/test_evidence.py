@@ -12,7 +12,7 @@ from torchlens.records.ops import ArgRef, LayerRecord
 from torchlens.records.tensors import TensorSpec
 from torchlens.records.trace_data import NodeTable, TraceData
 from torchlens.settings.compose import resolve
-from torchlens.settings.evidence import ADDITIVE, DETAIL_LIMIT, FAMILIES, NEEDS, SOURCES, lacking
+from torchlens.settings.evidence import ADDITIVE, DETAIL_LIMIT, FAMILIES, NEEDS, SOURCES, check_bound, lacking
 from torchlens.settings.options import DrawOptions, options
 
 
@@ -45,7 +45,7 @@ def test_a_view_without_its_headline_evidence_is_refused(need: str, missing: str
     with pytest.raises(EvidenceError, match=r"\[view_headline_evidence_missing\]") as caught:
         resolve(_trace(**{missing: None}), {"view": view})
     assert isinstance(caught.value, InvalidArgumentError)
-    assert caught.value.remedy
+    assert 'view="overview"' in caught.value.remedy
 
 
 def test_speed_needs_timings_even_when_coloured_by_something_else() -> None:
@@ -121,9 +121,12 @@ def test_detail_counts_what_is_drawn() -> None:
 
 
 def test_edits_are_refused_without_a_trace() -> None:
-    for data in (None, builders.chain()):
-        with pytest.raises(EvidenceError, match=r"\[surgery_evidence_missing\] view='interventions'.*overview"):
-            resolve(data, {"view": "interventions"})
+    said = r"\[surgery_evidence_missing\] view='interventions'.*overview"
+    with pytest.raises(EvidenceError, match=said):
+        resolve(builders.chain(), {"view": "interventions"})
+    with pytest.raises(EvidenceError, match=said):
+        check_bound("interventions", ("flops", "edits"))
+    check_bound("speed", [name for name in NEEDS if name != "edits"])
 
 
 def test_a_wish_without_a_fallback_is_treated_like_a_keyword() -> None:
@@ -161,6 +164,7 @@ def test_a_run_without_gradients_is_told_from_one_that_kept_nothing() -> None:
     data.saved_for_backward = 0
     (lack,) = lacking(data, DrawOptions(show_saved_for_backward=True))
     assert "without gradients" in lack.what
+    assert "tl.trace(" in lack.fix
     (spec,) = data.nodes.outs[1]
     data.nodes.outs = (data.nodes.outs[0], (replace(spec, requires_grad=True),))
     assert lacking(data, DrawOptions(show_saved_for_backward=True)) == []

@@ -167,6 +167,15 @@ def test_attention_of_the_model_itself_is_in_no_block() -> None:
     assert attention_block(data) is None
 
 
+def test_torchs_own_attention_may_be_the_model_itself() -> None:
+    for name, found in (("MultiheadAttention", True), ("Net", False)):
+        b = Builder(name)
+        b.output(b.op("softmax", [b.input()]))
+        data = b.build()
+        assert has_attention(data) is found
+        assert attention_block(data) is None
+
+
 def test_a_resolver_that_lost_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(data: TraceData) -> object:
         raise AssertionError("asked")

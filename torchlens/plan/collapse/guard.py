@@ -78,7 +78,7 @@ def watchdog(load: Load, limits: Limits, environment: Mapping[str, str] | None =
     """A running watchdog; one that never barks in CI, in deterministic runs and where it is switched off."""
     env = os.environ if environment is None else environment
     off = any(env.get(name, "").lower() not in _OFF for name in ("CI", "TORCHLENS_DETERMINISTIC"))
-    off = off or env.get("TORCHLENS_COLLAPSE_WATCHDOG", "1").lower() in _OFF
+    off = off or (env.get("TORCHLENS_COLLAPSE_WATCHDOG") or "1").lower() in _OFF  # empty is not set
     limit = max(limits.watchdog_s, limits.watchdog_factor * load.predicted_s(limits))
     return Watchdog(None if off else limit, time.monotonic())
 

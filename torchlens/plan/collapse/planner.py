@@ -20,6 +20,7 @@ from torchlens.plan.collapse.report import CEILING, CollapsePlan, Gathered
 from torchlens.plan.collapse.schedule import CollapseSchedule, Path, make_fallback, make_path, one_step
 from torchlens.plan.collapse.units import Base, Units, count_units
 from torchlens.plan.graph import FOLD, OUTPUTS, SEGMENT
+from torchlens.records.trace_data import TraceData
 from torchlens.settings.compose import DrawRequest
 from torchlens.settings.deferred import Band
 from torchlens.settings.evidence import ADDITIVE, FAMILIES, SOURCES
@@ -71,13 +72,16 @@ def fold_drawing(base: Base, request: DrawRequest, members: Sequence[int] | None
     return Folded(outcome.board.cut(), plan)
 
 
-def empty_plan(request: DrawRequest, nodes: int) -> CollapsePlan | None:
-    """The report of a drawing in which nothing was to be folded, None if nobody asked."""
+def empty_plan(
+    data: TraceData, request: DrawRequest, nodes: int, members: Sequence[int] | None = None
+) -> CollapsePlan | None:
+    """The report of a drawing in which nothing was to be folded, None if nobody asked. members: as `fold_drawing`."""
     mode = request.options.collapse
     if mode == NONE:
         return None
-    name = BUDGET if isinstance(mode, Band) else mode
-    return CollapsePlan(name, _context(request), guard.NO_PLANNER, nodes, nodes, (), (), (), (), "nothing is folded")
+    reason, band = "nothing is folded", readable_band(data, members)
+    context, planner = _context(request), guard.NO_PLANNER
+    return CollapsePlan(0.0, context, planner, nodes, nodes, (), (), (), (), reason, (), band, 0.0)
 
 
 def planned(plan: CollapsePlan) -> CollapsePlan:
@@ -120,7 +124,7 @@ def _fold(units: Units, request: DrawRequest, band: int) -> _Outcome:
     if path is None:
         planner, path = guard.FALLBACK, make_fallback(units, band, options.fold_repeats)
     mode = 0.0 if options.collapse == NONE else options.collapse
-    found = choose(path, mode, band, evens=planner == guard.QUALITY)
+    found = choose(path, mode, band)
     return _Outcome(found.board, planner, path, found.reason, path.schedule().level_of(found.step))
 
 

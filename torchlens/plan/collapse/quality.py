@@ -34,17 +34,17 @@ def readable_band(data: TraceData, members: Sequence[int] | None = None) -> int:
     return SMALL_BAND if records <= SMALL_TRACE else BAND
 
 
-def choose(path: Path, mode: str | float, band: int, *, evens: bool = True) -> Choice:
-    """The drawing of a mode. mode: auto, max, or a level of the schedule; evens: whether auto folds stray modules."""
+def choose(path: Path, mode: str | float, band: int) -> Choice:
+    """The drawing of a mode. mode: auto, max, or a level of the schedule."""
     if mode == AUTO:
-        return _choose_readable(path, band, evens)
+        return _choose_readable(path, band)
     if mode == MAX:
         return Choice(path.board(len(path.acts)), len(path.acts), "the strongest legal fold")
     step = path.schedule().place(float(mode))
     return Choice(path.board(step, overview=float(mode) > 0), step, f"step {step} of {len(path.acts)} of the schedule")
 
 
-def _choose_readable(path: Path, band: int, evens: bool) -> Choice:
+def _choose_readable(path: Path, band: int) -> Choice:
     start = path.board(0)
     if start.count <= band:
         return Choice(start, 0, f"{start.count} nodes are within the readable band of {band}")
@@ -53,9 +53,10 @@ def _choose_readable(path: Path, band: int, evens: bool) -> Choice:
     board = path.board(step)
     reached = path.counts[step] <= band
     reason, before = f"the first step within the readable band of {band}", board.count
-    if evens:
-        even(board, path.kinship)
-    if not reached:
+    even(board, path.kinship)
+    if not reached and board.count <= band:
+        reason = f"the last step, as none is within the readable band of {band}"
+    elif not reached:
         alone = "what no module holds that could be a box"
         reason = f"no step reaches the band of {band}: {_count_bare(board)} of {before} nodes are {alone}"
     return Choice(board, step, f"{reason}, evened from {before} nodes" if board.count < before else reason)

@@ -22,6 +22,8 @@ from torchlens.plan.graph import FOLD
 
 # A run that hides at least this share of the drawing folds as soon as its last member is a box.
 LARGE_RUN = 0.50
+# The step of outputs alike that are one node wherever anything may be folded, and its level: the least above 0.
+BUNDLE, LEAST_LEVEL = "bundle outputs", 1e-6
 Act = Callable[[Board], object]
 
 
@@ -102,6 +104,7 @@ class Path:
         steps = [Step(0.0, full, full, "none", order, self.boxed[0])]
         for k, (event, _) in enumerate(self.acts, 1):
             t = 1.0 if k == len(self.acts) else level(full, self.counts[k], last)
+            t = LEAST_LEVEL if event == BUNDLE else t
             steps.append(Step(t, round(full * (last / full) ** t), self.counts[k], event, order, self.boxed[k]))
         return CollapseSchedule(tuple(steps))
 
@@ -149,6 +152,8 @@ class _Planner:
         self._path = start_path(units, fold_repeats)
         self._kinship = self._path.kinship
         self._board = self._path.board(0)
+        if self._board.count < self._path.counts[0]:  # outputs of modules that are boxes from the start
+            self._do(BUNDLE, lambda _: None)
 
     def plan(self) -> Path:
         chosen = sorted(self._units.outermost(), key=self._units.order)

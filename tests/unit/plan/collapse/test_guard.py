@@ -97,7 +97,6 @@ def test_over_budget_the_simple_planner_folds_and_says_so(
     assert told[0].fields["units"] == 204
     assert "204 units" in str(told[0])
     assert len(plan.nodes) == plan.collapse.nodes < 204
-    assert plan.collapse.segments == ()
     with pytest.warns(TorchLensWarning, match=r"\[collapse_budget_fallback\].*simple planner"):
         make(builders.residual(40), collapse="max")
 
@@ -195,8 +194,27 @@ def test_the_watchdog_is_off(
     assert told == []
 
 
+@pytest.mark.parametrize("name", QUIET)
+def test_an_empty_variable_is_as_good_as_none(
+    limits: Callable[..., None], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    limits(watchdog_s=0, watchdog_factor=0)
+    monkeypatch.setenv(name, "")
+    assert [w.code for w in _plan(builders.residual(40))[1]] == ["collapse_watchdog_fallback"]
+
+
 @pytest.mark.parametrize("value", ["many", -1, None, True])
 def test_a_wrong_limit_names_file_and_key(limits: Callable[..., None], value: object) -> None:
     limits(max_units=value)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"limits\.yaml: max_units is not a number"):
         load_limits()
+
+
+def test_the_fallback_is_evened_to_a_page(limits: Callable[..., None]) -> None:
+    limits(max_units=100)
+    with pytest.warns(TorchLensWarning, match=r"\[collapse_budget_fallback\]"):
+        plan = make(builders.residual(40), collapse="auto")
+    assert plan.collapse is not None
+    assert (plan.collapse.planner, plan.collapse.total) == ("linear_fallback", 204)
+    assert plan.collapse.nodes <= 25
+    assert plan.collapse.manifest == ()
