@@ -213,7 +213,7 @@ def draw_trace(
 def _disclose(plan: CollapsePlan, path: Path | None, beside: Path | None) -> None:
     """Say what could be opened on a page that is above the readable band, in a file beside the figure if there is one.
 
-    A file that the caller writes is called by its name alone, for he knows where it is.
+    A file beside one that the caller writes is called by its name alone: the caller knows the folder.
     Warns: collapse_expansion_manifest.
     """
     what, target, place = f"the page has {plan.nodes} nodes, more than the readable {plan.band}", path or beside, None

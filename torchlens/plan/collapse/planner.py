@@ -95,17 +95,10 @@ def planned(plan: CollapsePlan) -> CollapsePlan:
 def make_schedule(base: Base, request: DrawRequest, members: Sequence[int] | None = None) -> CollapseSchedule:
     """All steps of a drawing under the options of a request, but for its mode. Warns of nothing."""
     units = count_units(base)
-    limits = load_limits()
-    band, folds = readable_band(base.data, members), request.options.fold_repeats
-    if guard.is_pathological(units, limits):
+    if guard.is_pathological(units, load_limits()):
         return one_step(units)
-    load = guard.measure(units)
-    if not guard.admits(load, limits):
-        return make_fallback(units, band, folds).schedule()
-    try:
-        return make_path(units, band, folds, guard.watchdog(load, limits).check).schedule()
-    except guard.Abandoned:
-        return make_fallback(units, band, folds).schedule()
+    _, path = _make_path(units, readable_band(base.data, members), request.options.fold_repeats, tells=False)
+    return path.schedule()
 
 
 def _fold(units: Units, request: DrawRequest, band: int) -> _Outcome:
@@ -115,27 +108,24 @@ def _fold(units: Units, request: DrawRequest, band: int) -> _Outcome:
         return _Outcome(guard.top_level(units), guard.NO_PLANNER, None, CEILING)
     if isinstance(options.collapse, Band):
         return _fit(units, request, options.collapse, band)
-    load = guard.measure(units)
-    planner, path = guard.QUALITY, None
-    if guard.admits(load, limits):
-        path = _quality_path(units, band, options.fold_repeats)
-    else:
-        guard.warn_of_budget(load, limits)
-    if path is None:
-        planner, path = guard.FALLBACK, make_fallback(units, band, options.fold_repeats)
+    planner, path = _make_path(units, band, options.fold_repeats, tells=True)
     mode = 0.0 if options.collapse == NONE else options.collapse
     found = choose(path, mode, band)
     return _Outcome(found.board, planner, path, found.reason, path.schedule().level_of(found.step))
 
 
-def _quality_path(units: Units, band: int, folds: bool | None) -> Path | None:
-    """All steps; None, with a warning, if that takes far too long."""
+def _make_path(units: Units, band: int, folds: bool | None, *, tells: bool) -> tuple[str, Path]:
+    """Who planned, and all steps: by the simple planner where the other has too much work. tells: warns of that."""
     load, limits = guard.measure(units), load_limits()
-    try:
-        return make_path(units, band, folds, guard.watchdog(load, limits).check)
-    except guard.Abandoned as stopped:
-        guard.warn_of_watchdog(load, limits, stopped.seconds)
-        return None
+    if guard.admits(load, limits):
+        try:
+            return guard.QUALITY, make_path(units, band, folds, guard.watchdog(load, limits).check)
+        except guard.Abandoned as stopped:
+            if tells:
+                guard.warn_of_watchdog(load, limits, stopped.seconds)
+    elif tells:
+        guard.warn_of_budget(load, limits)
+    return guard.FALLBACK, make_fallback(units, band, folds)
 
 
 def _fit(units: Units, request: DrawRequest, budget: Band, band: int) -> _Outcome:
@@ -146,9 +136,7 @@ def _fit(units: Units, request: DrawRequest, budget: Band, band: int) -> _Outcom
         nonlocal planner
         if not guard.admits(guard.measure(units), load_limits()):
             return None
-        path = _quality_path(units, band, folds)
-        if path is None:
-            planner, path = guard.FALLBACK, make_fallback(units, band, folds)
+        planner, path = _make_path(units, band, folds, tells=True)
         return path
 
     optional = request.origin["fold_repeats"] == request.origin["collapse"]
